@@ -1,0 +1,34 @@
+# make demo   set up and repair the examples        make test    set up and run every test
+# make check  ruff, mypy --strict, module sizes     make bench   speed, as ratios against a floor
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench clean
+.DELETE_ON_ERROR:
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opmend needs Python >= 3.11; run: make PYTHON=python3.11 ...")'
+	@command -v g++ >/dev/null || { echo "opmend compiles kernels with g++: install it (Debian: apt-get install g++)"; exit 4; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python tests/house.py
+
+bench: $(READY)
+	$(BIN)/python -m pytest tests/bench --ignore=/dev/null --benchmark-only -o addopts=''
+
+clean:
+	rm -rf $(VENV) .opmend .mypy_cache .ruff_cache *.egg-info

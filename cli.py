@@ -1,0 +1,250 @@
+"""The front door: click commands that put the parts together. No logic of their own.
+
+stdout is data, stderr is for people. Heavy imports (torch, SQLModel, tree-sitter) happen inside the commands, so that
+`opmend --help` is instant. Configuration: command line > OPMEND_* > opmend.toml > defaults (`opmend config` shows it).
+Exit codes: 0 accepted/ok, 1 not repaired or check failed, 2 usage or configuration, 3 verification or integrity failure
+of a log, 4 environment or toolchain missing, 5 infrastructure failed and safe to retry, 130 interrupted and resumable.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from replay.commands import JSON, LOG, diff, dump, open_log, replay, sessions, verify
+
+if TYPE_CHECKING:
+    from events.log import SqlLog
+
+F = TypeVar("F", bound=Callable[..., Any])
+VERSION = "0.1.0"
+CONFIG_FILE = "opmend.toml"
+CACHE = click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    envvar="OPMEND_CACHE",
+    help="Folder of builds and references [default: the user's cache folder].",
+)
+
+
+class Group(click.Group):
+    """Commands in the order of a user's day, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def _defaults() -> dict[str, Any]:
+    """opmend.toml in the current directory: one table per command, and [opmend] for all of them."""
+    path = Path(CONFIG_FILE)
+    if not path.is_file():
+        return {}
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: {error}") from error
+    common = tables.pop("opmend", {})
+    names = {"log": "log_url", "cases": "which"}
+    merged = {name: {**common, **tables.get(name, {})} for name in main.commands}
+    return {c: {names.get(k, k.replace("-", "_")): v for k, v in table.items()} for c, table in merged.items()}
+
+
+@click.group(cls=Group, context_settings={"auto_envvar_prefix": "OPMEND", "help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="opmend")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Repair AscendC kernels that compile, run and are wrong; and show why the result was accepted."""
+    ctx.default_map = _defaults()
+
+
+def toolchain_options(function: F) -> F:
+    """Options of every command that runs a candidate."""
+    options = [
+        click.option("--candidate", type=click.Path(path_type=Path), help="Use the kernel sources in this folder instead of TASK/kernel."),
+        click.option("--tolerance", default="cann-ecosystem", show_default=True, help="Named policy: cann-ecosystem, npukernelbench, allclose(rtol,atol)."),
+        click.option("--seed", type=int, help="Seed of the inputs (default: a fresh one, recorded in the log)."),
+        click.option("--check-level", type=click.IntRange(0, 3), default=3, show_default=True, help="Device checks: 0 none, 1 bounds, 2 + uninitialised data, 3 + pipeline hazards and races."),
+        click.option("--case-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Time limit of one case."),
+        click.option("--case-memory-mb", type=click.IntRange(min=64), default=4096, show_default=True, help="Memory limit of one case, in MiB."),
+        CACHE,
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@main.command()
+@click.argument("tasks", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Write the accepted kernel sources and repair.diff here.")
+@click.option("--attempts", type=click.IntRange(min=0), default=5, show_default=True, help="Hard bound on repair attempts.")
+@click.option("--wall-seconds", type=click.FloatRange(min=1), default=43200.0, show_default=True, help="Hard bound on working time.")
+@click.option("--scope", type=click.Choice(["kernel", "device"]), default="kernel", show_default=True, help="What a patch may touch.")
+@click.option("--worker", type=click.Choice(["rules"]), default="rules", show_default=True, help="Who proposes patches.")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@toolchain_options
+@LOG
+@JSON
+@click.pass_context
+def repair(ctx: click.Context, tasks: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, log_url: str, **options: Any) -> None:
+    """Repair each TASK, a directory with a reference, cases and a near-miss kernel. The task itself is never modified."""
+    from adapters.session import Settings, new_session_id, open_session
+    from replay.live import LiveStory
+
+    settings = Settings.of(options)
+    codes: list[int] = []
+    with open_log(log_url) as log:
+        for task in tasks:
+            session = new_session_id(task)
+            story = LiveStory(session, json=as_json, quiet=quiet)
+            with story, open_session(session, task, settings, log, story) as engine:
+                engine.run()
+            target = out / task.resolve().name if out and len(tasks) > 1 else out
+            codes.append(_finish(session, target, log, log_url, as_json))
+    ctx.exit(max(codes))
+
+
+@main.command()
+@click.argument("session")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the accepted kernel sources and repair.diff here.")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@CACHE
+@LOG
+@JSON
+@click.pass_context
+def resume(ctx: click.Context, session: str, out: Path | None, quiet: bool, cache: Path | None, log_url: str, as_json: bool) -> None:
+    """Go on with an interrupted SESSION (an id, its beginning, or `last`) from its log."""
+    from adapters.session import resume_session
+    from replay.history import read_history, resolve
+    from replay.live import LiveStory
+    from statemachine.sources import load
+
+    with open_log(log_url) as log:
+        session = resolve(log, session)
+        state = read_history(log, session).state
+        if state.outcome is None:
+            story = LiveStory(session, json=as_json, quiet=quiet)
+            first = load(log, state.opened.candidate)
+            with story, resume_session(session, state.opened, first, cache, log, story) as engine:
+                engine.run()
+        ctx.exit(_finish(session, out, log, log_url, as_json))
+
+
+def _finish(session: str, out: Path | None, log: SqlLog, log_url: str, as_json: bool) -> int:
+    """Write the accepted candidate where the user asked, print the summary, and give the exit code."""
+    from adapters.session import write_accepted
+    from replay.explain import why
+    from replay.history import read_history, summary
+    from statemachine.sources import load
+
+    history = read_history(log, session)
+    state = history.state
+    accepted = state.outcome == "accepted"
+    if accepted and out is not None:
+        write_accepted(load(log, state.current.candidate), load(log, state.opened.candidate), out)
+    if as_json:
+        dump(summary(session, state, history.head))
+    else:
+        click.echo(f"{session}: {why(state)}")
+        click.echo(f"  story: opmend replay {session} --explain --log {log_url}", err=True)
+        if accepted and out is not None:
+            click.echo(f"  written: {out}", err=True)
+    return 0 if accepted else 1
+
+
+@main.command()
+@click.argument("task", type=click.Path(path_type=Path))
+@click.option("--cases", "which", type=click.Choice(["compact", "full"]), default="full", show_default=True, help="Which sets to run; full runs both.")
+@toolchain_options
+@JSON
+@click.pass_context
+def check(ctx: click.Context, task: Path, which: str, as_json: bool, **options: Any) -> None:
+    """Evaluate and judge the candidate of TASK as it stands: numbers, device findings, integrity. Repairs nothing."""
+    from adapters.session import Settings, check_task
+    from replay.live import LiveStory
+    from replay.report import render_check
+
+    story = LiveStory("", quiet=as_json)
+    with story:
+        report = check_task(task, which, Settings.of(options), story.progress)
+    if as_json:
+        dump(report)
+    else:
+        click.echo("\n".join(render_check(report)))
+    ctx.exit(0 if report["accepted"] else 1)
+
+
+main.add_command(sessions)
+main.add_command(replay)
+main.add_command(verify)
+main.add_command(diff)
+
+
+@main.command()
+@CACHE
+@LOG
+@JSON
+@click.pass_context
+def doctor(ctx: click.Context, cache: Path | None, log_url: str, as_json: bool) -> None:
+    """Say what this machine offers: compiler, libraries, device, isolation, log. Exit 4 if something needed is missing."""
+    from adapters.doctor import examine
+
+    rows = examine(cache, log_url)
+    for row in rows:
+        if as_json:
+            dump(row)
+        else:
+            click.echo(f"{row['state']:<8} {row['what']:<14} {row['detail']}")
+    ctx.exit(4 if any(row["state"] == "missing" for row in rows) else 0)
+
+
+@main.command()
+@JSON
+def config(as_json: bool) -> None:
+    """Show the effective default of every option, and where it comes from (environment, opmend.toml, built in)."""
+    defaults = _defaults()
+    for name, command in main.commands.items():
+        for parameter in command.params:
+            if not isinstance(parameter, click.Option) or parameter.is_flag or parameter.name is None:
+                continue
+            variable = parameter.envvar or f"OPMEND_{name.upper()}_{parameter.name.upper()}"
+            value, source = parameter.default, "default"
+            if parameter.name in defaults.get(name, {}):
+                value, source = defaults[name][parameter.name], CONFIG_FILE
+            if isinstance(variable, str) and variable in os.environ:
+                value, source = os.environ[variable], variable
+            shown = value if isinstance(value, str | int | float | bool) else None
+            row = {"command": name, "option": parameter.opts[0], "value": shown, "source": source, "env": str(variable)}
+            dump(row) if as_json else click.echo(f"{name:<9} {row['option']:<18} {shown!s:<22} {source}")
+
+
+def run() -> None:
+    """The `opmend` program: `main` with typed errors turned into messages and exit codes."""
+    try:
+        main(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\ninterrupted; nothing is lost: `opmend resume last` goes on", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            raise
+        click.echo(f"opmend: {error}", err=True)
+        sys.exit(code)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,1 @@
+"""What happened: the event types, the append-only hash-chained log, content-addressed blobs. Knows nothing above it."""

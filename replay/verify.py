@@ -1,0 +1,237 @@
+"""Does a log still say what was recorded? Everything is derived again from what is read back; nothing is trusted.
+
+Per session: numbers without gap or repetition, every link to the previous hash, every hash, the envelope's own form,
+every payload decodes to an event of the catalogue in canonical form, every blob an event names is there and is what its
+name says (through a candidate's manifest down to its files), and the machine allows the sequence of events.
+
+A plain chain cannot show that its end was cut off: give `expected_head`, a hash that was published, to check that too.
+Corrupt data never raises, it is a finding. What raises is what says nothing about the data: LogUnavailable (locked, no
+disk), LogTooNew, NoSuchSession.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from events.blobs import candidates_of, files_of
+from events.canonical import canonical, payload_of
+from events.envelope import FIRST, GENESIS, Envelope, timestamp
+from events.errors import BlobMissing, LogCorrupt, LogError, LogTooNew, NoSuchSession
+from events.types import Event, blob_refs, version_of
+
+if TYPE_CHECKING:
+    from events.log import SqlLog
+
+Kind = Literal[
+    "unreadable", "row", "sequence", "link", "hash", "time", "payload", "canonical", "blob", "illegal", "head"
+]
+
+#: Folds a stream of (time, event); raises an exception with `seq` and `message` at what the machine does not allow.
+Legality = Callable[[Iterable[tuple[datetime, Event]]], object]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong. `seq` is the event's number in `session`; None where it is not about one event."""
+
+    session: str
+    seq: int | None
+    kind: Kind
+    message: str
+
+    def __str__(self) -> str:
+        place = f"session {self.session}" if self.session else "log"
+        return f"{place}{'' if self.seq is None else f', event {self.seq}'}: {self.kind}: {self.message}"
+
+
+def verify(
+    log: SqlLog, session: str | None = None, *, legality: Legality | None = None, expected_head: str | None = None
+) -> list[Finding]:
+    """Findings of one session or of the whole log, in reading order; empty when all is well.
+
+    `legality` defaults to `statemachine.state.fold`. `expected_head` is compared with the hash of the last event of
+    `session`. Raises NoSuchSession (also when there is no log), LogTooNew, LogUnavailable; ValueError for an
+    `expected_head` without a session.
+    """
+    if expected_head is not None and session is None:
+        raise ValueError("expected_head belongs to one session: name it")
+    fold, blobs, found = legality or _machine(), _Blobs(log), 0
+    findings: list[Finding] = []
+    try:
+        for name, rows in groupby(log.rows(session), key=lambda row: row[0]):
+            found += 1
+            _Session(str(name), blobs, fold, expected_head, findings).read(rows)
+    except LogCorrupt as error:
+        findings.append(Finding(session or "", None, "unreadable", str(error)))
+        return findings
+    if session is not None and not found:
+        raise NoSuchSession(f"the log {log.where} has no session {session}: `opmend sessions` lists what it has")
+    return findings
+
+
+def _machine() -> Legality:
+    from statemachine.state import fold
+
+    return fold
+
+
+class _Session:
+    """One pass over the rows of one session, which adds to `findings` as it goes."""
+
+    def __init__(
+        self, session: str, blobs: _Blobs, legality: Legality, expected_head: str | None, findings: list[Finding]
+    ) -> None:
+        self._session, self._blobs, self._legality, self._expected_head = session, blobs, legality, expected_head
+        self._findings = findings
+        self._stream: list[tuple[datetime, Event]] = []
+        self._whole = True
+
+    def read(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        number, previous = FIRST, GENESIS
+        for row in rows:
+            seq, stored_hash = row[1], row[7]
+            at = seq if type(seq) is int else number
+            if seq != number:
+                self._whole = False
+                self._sequence(seq, at, number)
+            if row[6] != previous:
+                expected = "the genesis value" if at == FIRST else "the hash of the event before it"
+                self._add(at, "link", f"{_word(row)} does not link to {expected}: something before it was changed")
+            envelope = self._envelope(row, at)
+            if envelope is not None:
+                self._check(envelope)
+            number, previous = at + 1, stored_hash
+        if self._expected_head is not None and previous != self._expected_head:
+            self._add(None, "head", f"the log ends with {previous}, not with the expected head {self._expected_head}")
+        self._check_legality()
+
+    def _add(self, seq: int | None, kind: Kind, message: str) -> None:
+        self._findings.append(Finding(self._session, seq, kind, message))
+
+    def _sequence(self, seq: object, at: int, expected: int) -> None:
+        if type(seq) is not int:
+            self._add(at, "sequence", f"its number is {seq!r}, expected {expected}")
+        elif at < expected:
+            self._add(at, "sequence", f"event {at} is there more than once, or its number is not possible")
+        else:
+            lost = f"event {expected} is" if at == expected + 1 else f"events {expected} to {at - 1} are"
+            self._add(expected, "sequence", f"{lost} missing: the next one stored is event {at}")
+
+    def _envelope(self, row: tuple[Any, ...], at: int) -> Envelope | None:
+        from events.log import envelope_of
+
+        try:
+            return envelope_of(row)
+        except LogCorrupt as error:
+            self._whole = False
+            self._add(at, "row", str(error))
+            return None
+
+    def _check(self, envelope: Envelope) -> None:
+        seq, word = envelope.seq, envelope.type
+        if not _hash_holds(envelope):
+            self._add(seq, "hash", f"{word} is not what was recorded: its hash does not match its content")
+        at = _time(envelope)
+        if at is None:
+            self._add(
+                seq, "time", f"{word} has a recording time that is not in the form of the log: {envelope.recorded_at!r}"
+            )
+        try:
+            event = envelope.event()
+        except (LogTooNew, LogCorrupt) as error:
+            self._whole = False
+            self._add(seq, "payload", str(error))
+            return
+        if not _is_canonical(envelope, event):
+            self._add(seq, "canonical", f"the payload of {word} is not in canonical form: opmend did not write it so")
+        for message in self._blobs.missing_of(event):
+            self._add(seq, "blob", f"{word}: {message}")
+        if self._whole and at is not None:
+            self._stream.append((at, event))
+        else:
+            self._whole = False
+
+    def _check_legality(self) -> None:
+        if not self._stream:
+            return
+        try:
+            self._legality(self._stream)
+        except Exception as error:  # whatever a fold raises on a corrupt stream is a finding
+            seq = getattr(error, "seq", None)
+            self._add(seq, "illegal", str(getattr(error, "message", None) or error or type(error).__name__))
+
+
+class _Blobs:
+    """Looks each blob up once, however many events name it."""
+
+    def __init__(self, log: SqlLog) -> None:
+        self._log = log
+        self._faults: dict[str, str | None] = {}
+        self._candidates: dict[str, tuple[str, ...]] = {}
+
+    def missing_of(self, event: Event) -> Iterator[str]:
+        candidates = candidates_of(event)
+        for digest in blob_refs(event):
+            fault = self._fault(digest)
+            if fault is not None:
+                yield fault
+            elif digest in candidates:
+                yield from self._candidate(digest)
+
+    def _fault(self, digest: str) -> str | None:
+        if digest not in self._faults:
+            self._faults[digest] = self._look_up(digest)
+        return self._faults[digest]
+
+    def _look_up(self, digest: str) -> str | None:
+        try:
+            self._log.get(digest)
+        except (BlobMissing, LogCorrupt) as error:
+            return str(error)
+        return None
+
+    def _candidate(self, digest: str) -> tuple[str, ...]:
+        if digest not in self._candidates:
+            try:
+                files = files_of(self._log.get(digest))
+            except (ValueError, LogError) as error:
+                self._candidates[digest] = (f"candidate {digest} has no readable manifest: {error}",)
+            else:
+                faults = ((path, self._fault(name)) for path, name in files.items())
+                self._candidates[digest] = tuple(f"file {path}: {fault}" for path, fault in faults if fault)
+        return self._candidates[digest]
+
+
+def _word(row: tuple[Any, ...]) -> str:
+    return str(row[3])
+
+
+def _hash_holds(envelope: Envelope) -> bool:
+    try:
+        return envelope.verify_hash()
+    except (LogError, ValueError):  # a column that cannot even be hashed was not written by opmend
+        return False
+
+
+def _time(envelope: Envelope) -> datetime | None:
+    try:
+        moment = envelope.time
+        return moment if timestamp(moment) == envelope.recorded_at else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _is_canonical(envelope: Envelope, event: Event) -> bool:
+    """Old versions: as JSON. Today's: as the event, so that a value of a type pydantic would convert shows as well."""
+    try:
+        if envelope.version != version_of(envelope.type):
+            return canonical(orjson.loads(envelope.payload)) == envelope.payload
+        return payload_of(event, only_set=True) == envelope.payload
+    except (LogError, ValueError):
+        return False

@@ -1,0 +1,384 @@
+"""The engine: `decide -> act -> append`, until the session is over.
+
+It owns no truth. Every step asks `decide(state)` what to do, does it through a port, and appends the event that says
+what happened; the state is the fold of those events. A killed engine is resumed by folding the log and going on: an
+effect whose event is missing is done again (builds are cached, evaluations are pure in the seed), never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+from events.types import (
+    BudgetExhausted,
+    CheckpointSaved,
+    CompactEvaluated,
+    CompileFinished,
+    Configuration,
+    Event,
+    ForensicsRecorded,
+    FullEvaluated,
+    IntegrityJudged,
+    PatchProposed,
+    PatchRefused,
+    RolledBack,
+    SessionAborted,
+    SessionAccepted,
+    SessionExhausted,
+    SessionOpened,
+    SessionResumed,
+)
+from statemachine import sources
+from statemachine.briefing import brief_for, diagnosis_for
+from statemachine.candidate import Candidate
+from statemachine.decide import Action, decide, restore_point
+from statemachine.evaluate import evaluate
+from statemachine.integrity.judge import judge
+from statemachine.integrity.scope import gate
+from statemachine.machine import build_machine, move_of
+from statemachine.ports import (
+    BlobStore,
+    Clock,
+    EventLog,
+    GiveUp,
+    Proposal,
+    Task,
+    Toolchain,
+    UsageError,
+    Worker,
+)
+from statemachine.state import SessionState, apply, begin, fold
+from statemachine.tolerance import policy
+
+
+class Listener(Protocol):
+    """Who watches a session live. Called after an event is durable; must not raise."""
+
+    def event(self, state: SessionState, event: Event) -> None: ...
+    def progress(self, what: str, done: int, total: int) -> None: ...
+
+
+class Silent:
+    """A listener that does nothing."""
+
+    def event(self, state: SessionState, event: Event) -> None:
+        pass
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        pass
+
+
+class Engine:
+    """Drives one session. Build it with `Engine.open` or `Engine.resume`, then `run()`."""
+
+    def __init__(
+        self,
+        session: str,
+        state: SessionState,
+        task: Task,
+        toolchain: Toolchain,
+        worker: Worker,
+        log: EventLog,
+        blobs: BlobStore,
+        clock: Clock,
+        listener: Listener | None = None,
+    ) -> None:
+        self.session = session
+        self.state = state
+        self.task, self.toolchain, self.worker = task, toolchain, worker
+        self.log, self.blobs, self.clock = log, blobs, clock
+        self.listener: Listener = listener or Silent()
+        self.tolerance = policy(state.opened.configuration.tolerance)
+        self._built: tuple[str, Any] | None = None
+        self._acts: dict[str, Callable[[Action], None]] = {
+            "compile": self._compile,
+            "compact_eval": self._compact_eval,
+            "full_eval": self._full_eval,
+            "anti_cheat": self._anti_cheat,
+            "checkpoint": self._checkpoint,
+            "accept": self._accept,
+            "rollback": self._rollback,
+            "forensics": self._forensics,
+            "ask": self._ask,
+            "exhaust": self._exhaust,
+            "abort": self._abort,
+        }
+        self.trigger: Callable[..., bool]  # put here by the machine
+        build_machine(self, state.status, self._append)
+
+    # ------------------------------------------------------------ opening and resuming
+
+    @classmethod
+    def open(
+        cls,
+        session: str,
+        task: Task,
+        toolchain: Toolchain,
+        worker: Worker,
+        log: EventLog,
+        blobs: BlobStore,
+        clock: Clock,
+        configuration: Configuration,
+        *,
+        engine_version: str,
+        knowledge: str | None = None,
+        listener: Listener | None = None,
+    ) -> Engine:
+        """Begin a session: SessionOpened is durable when this returns."""
+        policy(configuration.tolerance)
+        candidate = sources.store(blobs, task.candidate)
+        event = SessionOpened(
+            task=task.ref,
+            candidate=candidate,
+            configuration=configuration,
+            worker=worker.identity(),
+            knowledge=knowledge,
+            toolchain=toolchain.fingerprint(),
+            isolation=toolchain.isolation(),
+            engine=engine_version,
+        )
+        at = clock.now()
+        log.append(session, event, at)
+        engine = cls(session, begin(event, at), task, toolchain, worker, log, blobs, clock, listener)
+        engine.listener.event(engine.state, event)
+        return engine
+
+    @classmethod
+    def resume(
+        cls,
+        session: str,
+        history: list[tuple[datetime, Event]],
+        task: Task,
+        toolchain: Toolchain,
+        worker: Worker,
+        log: EventLog,
+        blobs: BlobStore,
+        clock: Clock,
+        *,
+        engine_version: str,
+        listener: Listener | None = None,
+    ) -> Engine:
+        """Take over a session from its `history`. Raises UsageError if the task is not the one it was opened on."""
+        state = fold(history)
+        if task.ref.digest != state.opened.task.digest:
+            raise UsageError(
+                f"the task {task.ref.path} has changed since session {session} was opened "
+                f"({state.opened.task.digest[:19]} then, {task.ref.digest[:19]} now): restore it, or start a new session"
+            )
+        engine = cls(session, state, task, toolchain, worker, log, blobs, clock, listener)
+        if not state.outcome:
+            engine.record(
+                SessionResumed(engine=engine_version, toolchain=toolchain.fingerprint(), isolation=toolchain.isolation())
+            )
+        return engine
+
+    # ------------------------------------------------------------ the loop
+
+    def run(self) -> SessionState:
+        """Drive the session to its end. UsageError (the task is broken) ends it as aborted and is raised again; any
+        other exception leaves it as it is, to be resumed."""
+        while (action := decide(self.state)).verb != "stop":
+            try:
+                self._acts[action.verb](action)
+            except UsageError as error:
+                self._end_aborted("broken-task", str(error))
+                raise
+        return self.state
+
+    def record(self, event: Event) -> None:
+        """Append `event` if the machine allows it now. The state moves only when the append is durable."""
+        trigger, passed = move_of(event)
+        self.trigger(trigger, event=event, passed=passed)
+        self.listener.event(self.state, event)
+
+    def _append(self, event: Event) -> None:
+        at = self.clock.now()
+        following = apply(self.state, event, at)
+        self.log.append(self.session, event, at)
+        self.state = following
+
+    def blob(self, data: bytes) -> str:
+        return self.blobs.put(data)
+
+    # ------------------------------------------------------------ acts, in the order of a session's life
+
+    def _compile(self, action: Action) -> None:
+        now = self.state.current
+        outcome, candidate = self._build(now.candidate)
+        static = (*self._static(candidate), *outcome.evidence)
+        self.record(
+            CompileFinished(
+                attempt=now.number,
+                candidate=now.candidate,
+                passed=outcome.passed,
+                first_error=outcome.first_error,
+                log=self.blob(outcome.log.encode()) if outcome.log else None,
+                artifact=outcome.artifact,
+                static=static,
+                seconds=round(outcome.seconds, 3),
+                cached=outcome.cached,
+            )
+        )
+
+    def _build(self, digest: str) -> tuple[Any, Candidate]:
+        candidate = sources.load(self.blobs, digest)
+        self.listener.progress("build", 0, 1)
+        outcome = self.toolchain.build(self.task, candidate, self.state.opened.configuration.check_level)
+        self.listener.progress("build", 1, 1)
+        self._built = (digest, outcome.handle)
+        return outcome, candidate
+
+    def _handle(self) -> Any:
+        """The built candidate of the current attempt; built again if this process did not build it."""
+        digest = self.state.current.candidate
+        if self._built is None or self._built[0] != digest:
+            outcome, _ = self._build(digest)
+            if not outcome.passed:
+                raise RuntimeError(f"candidate {digest[:19]} was built before and does not build any more: {outcome.log}")
+        assert self._built is not None
+        return self._built[1]
+
+    def _static(self, candidate: Candidate) -> tuple[Any, ...]:
+        from statemachine.integrity.static import read_statically
+
+        return read_statically(self.task, candidate)
+
+    def _compact_eval(self, action: Action) -> None:
+        self.record(CompactEvaluated(**self._evaluation("compact")))
+
+    def _full_eval(self, action: Action) -> None:
+        if self.state.opened.task.coverage_equivalent:
+            compact = self.state.current.compact
+            assert compact is not None
+            self.record(FullEvaluated(**{**dict(compact), "type": "FullEvaluated", "seconds": 0.0}))
+            return
+        self.record(FullEvaluated(**self._evaluation("full")))
+
+    def _evaluation(self, which: Any) -> dict[str, Any]:
+        now, configuration = self.state.current, self.state.opened.configuration
+        result = evaluate(
+            self.task,
+            self.toolchain,
+            self._handle(),
+            which,
+            configuration.seed,
+            self.tolerance,
+            configuration.blocking_findings,
+            self.listener.progress,
+        )
+        return {
+            "attempt": now.number,
+            "candidate": now.candidate,
+            "tolerance": self.tolerance.name,
+            "passed": result.passed,
+            "cases": tuple(result.cases),
+            "sanitizer": result.sanitizer,
+            "blocking": result.blocking,
+            "evidence": result.evidence,
+            "seconds": result.seconds,
+        }
+
+    def _anti_cheat(self, action: Action) -> None:
+        now = self.state.current
+        evaluations = [e for e in (now.compact, now.full) if e is not None]
+        verdict, evidence, settled_by = judge(
+            static=now.compiled.static if now.compiled else (),
+            dynamic=[item for e in evaluations for item in e.evidence],
+            runs=[case for e in evaluations for case in e.cases],
+        )
+        self.record(
+            IntegrityJudged(
+                attempt=now.number,
+                candidate=now.candidate,
+                verdict=verdict,
+                evidence=tuple(evidence),
+                settled_by=settled_by,
+            )
+        )
+
+    def _checkpoint(self, action: Action) -> None:
+        now = self.state.current
+        self.record(CheckpointSaved(attempt=now.number, candidate=now.candidate))
+
+    def _accept(self, action: Action) -> None:
+        now = self.state.current
+        self.record(SessionAccepted(attempt=now.number, candidate=now.candidate))
+
+    def _rollback(self, action: Action) -> None:
+        self.record(RolledBack(attempt=self.state.current.number, restored=restore_point(self.state)))
+
+    def _forensics(self, action: Action) -> None:
+        diagnosis, text = diagnosis_for(self.state)
+        self.record(
+            ForensicsRecorded(
+                attempt=self.state.current.number,
+                candidate=self.state.standing,
+                features=tuple(diagnosis.features),
+                mechanisms=tuple(diagnosis.mechanisms),
+                ruled_out=tuple(diagnosis.ruled_out),
+                brief=self.blob(text.encode()),
+            )
+        )
+
+    def _ask(self, action: Action) -> None:
+        number = self.state.current.number + 1
+        brief = brief_for(self.state, self.task, self.blobs)
+        answer = self.worker.propose(brief, self)
+        if isinstance(answer, GiveUp):
+            best = self.state.best_attempt
+            self.record(SessionExhausted(reason=f"the worker gave up: {answer.reason}", best=best and best.candidate))
+            return
+        self._receive(number, answer)
+
+    def _receive(self, number: int, proposal: Proposal) -> None:
+        """The scope gate: a patch is let through to `patched`, or refused and said why."""
+        known = {self.state.standing, restore_point(self.state)}
+        refusal: str | None = None
+        files = tuple(sorted(proposal.files))
+        if proposal.base not in known:
+            refusal = f"its base {proposal.base[:19]} is neither the standing candidate nor the checkpoint"
+        else:
+            base = sources.load(self.blobs, proposal.base)
+            if denied := gate(base.files, proposal.files, scope=self.state.opened.configuration.scope):
+                refusal, files = denied.reason, denied.files or files
+        if refusal is None:
+            candidate = base.with_files(proposal.files)
+            twin = next((a.number for a in self.state.attempts if a.candidate == candidate.digest), None)
+            if twin is not None:
+                refusal = f"it gives the same sources as attempt {twin}, which is already judged"
+        if refusal is not None:
+            text = repr(sorted(proposal.files.items())).encode("utf-8", "backslashreplace")
+            self.record(
+                PatchRefused(
+                    attempt=number, reason=refusal, files=files, pattern=proposal.pattern, proposal=self.blob(text)
+                )
+            )
+            return
+        self.record(
+            PatchProposed(
+                attempt=number,
+                base=proposal.base,
+                candidate=sources.store(self.blobs, candidate),
+                diff=self.blob(candidate.diff_from(base).encode()),
+                files=candidate.changed_from(base),
+                pattern=proposal.pattern,
+                rationale=proposal.rationale,
+            )
+        )
+
+    def _exhaust(self, action: Action) -> None:
+        best = self.state.best_attempt
+        if action.bound and self.state.exhausted_bound is None:
+            name, limit, used = action.bound
+            self.record(BudgetExhausted(bound=name, limit=limit, used=used))
+        self.record(SessionExhausted(reason=action.reason, best=best and best.candidate))
+
+    def _abort(self, action: Action) -> None:
+        self._end_aborted(action.reason, action.detail)
+
+    def _end_aborted(self, reason: str, detail: str) -> None:
+        if self.state.status in ("patched", "built", "compact_passed") and self.state.current.judged is None:
+            self._anti_cheat(Action("anti_cheat"))
+        self.record(SessionAborted(reason=reason, detail=detail))

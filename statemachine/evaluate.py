@@ -1,0 +1,150 @@
+"""Numeric evaluation of a built candidate: the engine makes the inputs, the candidate's process gives outputs, and the
+comparison happens here, in the engine's process, under the session's named tolerance policy (laws 3 and 5).
+
+For a failing case the traits of the error (`statemachine.forensics`) are taken at once and travel in the log with the
+verdict, so that every later diagnosis is a function of the log and never needs the tensors again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from events.types import CaseResult, CaseSet, Evidence, SanitizerFinding
+from statemachine.forensics.features import observe
+from statemachine.ports import CaseData, CaseRun, Task, Toolchain
+from statemachine.tolerance import Comparison, Policy, compare_outputs
+
+#: After so many cases in a row that ran into their time limit, the rest of the set is not run any more.
+TIMEOUTS_TO_STOP = 2
+
+Progress = Callable[[CaseSet, int, int], None]
+
+
+@dataclass
+class Evaluation:
+    """What one pass over a case set gave; the engine turns it into CompactEvaluated or FullEvaluated."""
+
+    cases: list[CaseResult] = field(default_factory=list)
+    sanitizer: tuple[SanitizerFinding, ...] = ()
+    blocking: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.cases) and all(c.passed for c in self.cases) and not self.blocking
+
+
+def evaluate(
+    task: Task,
+    toolchain: Toolchain,
+    handle: Any,
+    which: CaseSet,
+    seed: int,
+    policy: Policy,
+    blocking_kinds: Iterable[str],
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Run `handle` on every case of `which`. A hostile or broken candidate gives failing cases, never an exception.
+
+    Raises UsageError when the reference itself fails, InfrastructureError when the machinery broke.
+    """
+    started = time.monotonic()
+    total = len(task.descriptors(which))
+    pending: list[CaseData] = []
+
+    def feed(indices: Sequence[int]) -> Iterator[CaseData]:
+        for case in task.cases(which, seed, indices):
+            pending.append(case)
+            yield case
+
+    result = Evaluation()
+    findings: list[SanitizerFinding] = []
+    evidence: list[Evidence] = []
+    timeouts = 0
+    for run in toolchain.run(task, handle, feed(range(total))):
+        case = pending.pop(0)
+        result.cases.append(judge_case(case, run, policy))
+        findings.extend(run.findings)
+        evidence.extend(run.evidence)
+        if progress:
+            progress(which, len(result.cases), total)
+        timeouts = timeouts + 1 if run.status == "timeout" else 0
+        if timeouts >= TIMEOUTS_TO_STOP:
+            break
+    for index in range(len(result.cases), total):
+        result.cases.append(_not_run(index, task.descriptors(which)[index]))
+    result.sanitizer = merge_findings(findings)
+    blocking = set(blocking_kinds)
+    result.blocking = tuple(sorted({f.kind for f in result.sanitizer if f.kind in blocking}))
+    result.evidence = merge_evidence(evidence)
+    result.seconds = round(time.monotonic() - started, 3)
+    return result
+
+
+def judge_case(case: CaseData, run: CaseRun, policy: Policy) -> CaseResult:
+    """Compare one run with the expectation. dtype and shape are those of the first expected output."""
+    first = case.expected[0] if case.expected else None
+    base: dict[str, Any] = {
+        "index": case.index,
+        "dtype": str(first.dtype) if first is not None else "",
+        "shape": tuple(first.shape) if first is not None else (),
+        "descriptor": dict(case.descriptor),
+        "status": run.status,
+        "launches": run.launches,
+        "seconds": round(run.seconds, 4),
+    }
+    if run.status != "ok" or run.outputs is None:
+        return CaseResult(**base, passed=False, reason=run.detail or run.status)
+    comparisons = compare_outputs(policy, run.outputs, case.expected)
+    worst = min(comparisons, key=lambda c: (c.passed, c.match_ratio, -c.error))
+    bad = next((i for i, c in enumerate(comparisons) if c is worst), 0)
+    features = ()
+    if not worst.passed and bad < len(run.outputs) and bad < len(case.expected):
+        features = observe(run.outputs[bad], case.expected[bad], worst.bad, attributes=dict(case.descriptor))
+    several = f"output {bad}: " if len(case.expected) > 1 and not worst.passed else ""
+    return CaseResult(
+        **base,
+        passed=all(c.passed for c in comparisons),
+        mere=_largest(comparisons, "mere"),
+        mare=_largest(comparisons, "mare"),
+        match_ratio=sum(c.match_ratio for c in comparisons) / len(comparisons),
+        error=max(c.error for c in comparisons),
+        reason="" if worst.passed else several + worst.reason,
+        features=features,
+    )
+
+
+def _largest(comparisons: Sequence[Comparison], name: str) -> float | None:
+    values = [v for v in (getattr(c, name) for c in comparisons) if v is not None]
+    return max(values) if values else None
+
+
+def _not_run(index: int, descriptor: Any) -> CaseResult:
+    reason = f"not run: {TIMEOUTS_TO_STOP} cases in a row before it ran into the time limit"
+    return CaseResult(
+        index=index, passed=False, dtype="", shape=(), descriptor=dict(descriptor), status="timeout", reason=reason
+    )
+
+
+def merge_findings(findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
+    """One finding per (kind, api, place), with the counts of all cases added; the first message stands."""
+    merged: dict[tuple[str, str, str | None, int | None], SanitizerFinding] = {}
+    for f in findings:
+        key = (f.kind, f.api, f.file, f.line)
+        seen = merged.get(key)
+        merged[key] = f if seen is None else seen.model_copy(update={"count": seen.count + f.count})
+    return tuple(sorted(merged.values(), key=lambda f: (f.kind, f.file or "", f.line or 0, f.api)))
+
+
+def merge_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Equal evidence of several cases said once, with the number of cases."""
+    counts = Counter((e.check, e.outcome, e.detail, e.where) for e in evidence)
+    return tuple(
+        Evidence(check=check, outcome=outcome, detail=f"{detail} [{n} cases]" if n > 1 else detail, where=where)
+        for (check, outcome, detail, where), n in sorted(counts.items(), key=lambda item: tuple(map(str, item[0])))
+    )

@@ -1,0 +1,178 @@
+"""The whole life of a repair, on one screen.
+
+`TRANSITIONS` is the only place that says which move is legal. The live machine (pytransitions) is built from it, and so
+is `NEXT`, the table that the fold replays a log with; a test holds the two equal. Every event is either a move (it has
+a trigger) or it is said in a state that allows it (`source == dest`). What is not in the table cannot happen: the live
+machine refuses it before anything is written, and a fold that meets it reports a corrupted log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from events.types import (
+    BudgetExhausted,
+    CheckpointSaved,
+    CompactEvaluated,
+    CompileFinished,
+    ConversationStarted,
+    Event,
+    ForensicsRecorded,
+    FullEvaluated,
+    IntegrityJudged,
+    KnowledgeRetrieved,
+    PatchProposed,
+    PatchRefused,
+    ProbePlanned,
+    ProbeRecorded,
+    RolledBack,
+    SessionAborted,
+    SessionAccepted,
+    SessionExhausted,
+    SessionOpened,
+    SessionResumed,
+    TurnStarted,
+    TurnTaken,
+)
+
+if TYPE_CHECKING:
+    from transitions import EventData, Machine
+
+Status = Literal[
+    "opened",
+    "diagnosed",
+    "patched",
+    "built",
+    "compact_passed",
+    "full_passed",
+    "clean",
+    "rejected",
+    "rolled_back",
+    "accepted",
+    "exhausted",
+    "aborted",
+]
+TERMINAL: frozenset[Status] = frozenset({"accepted", "exhausted", "aborted"})
+LIVE: tuple[Status, ...] = (
+    "opened",
+    "diagnosed",
+    "patched",
+    "built",
+    "compact_passed",
+    "full_passed",
+    "clean",
+    "rejected",
+    "rolled_back",
+)
+
+
+@dataclass(frozen=True)
+class Transition:
+    """`trigger` moves `source` to `dest`; `passed` selects between two ends of one trigger (None: there is one end)."""
+
+    trigger: str
+    source: Status
+    dest: Status
+    passed: bool | None = None
+
+
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition("compile", "opened", "built", True),
+    Transition("compile", "opened", "rejected", False),
+    Transition("compact_eval", "built", "compact_passed", True),
+    Transition("compact_eval", "built", "rejected", False),
+    Transition("full_eval", "compact_passed", "full_passed", True),
+    Transition("full_eval", "compact_passed", "rejected", False),
+    Transition("anti_cheat", "full_passed", "clean", True),
+    Transition("anti_cheat", "full_passed", "rejected", False),
+    Transition("anti_cheat", "rejected", "rejected", True),  # every materialised candidate gets its verdict
+    Transition("anti_cheat", "rejected", "rejected", False),
+    Transition("anti_cheat", "patched", "patched", False),  # ... even if its session aborts before it could be run
+    Transition("anti_cheat", "built", "built", False),
+    Transition("anti_cheat", "compact_passed", "compact_passed", False),
+    Transition("checkpoint", "clean", "clean"),
+    Transition("checkpoint", "rejected", "rejected"),
+    Transition("accept", "clean", "accepted"),
+    Transition("rollback", "rejected", "rolled_back"),
+    Transition("forensics", "rejected", "diagnosed"),
+    Transition("forensics", "rolled_back", "diagnosed"),
+    Transition("floor", "diagnosed", "diagnosed"),  # the worker's own turns, conversations and retrievals
+    Transition("probe", "diagnosed", "diagnosed"),
+    Transition("refuse", "diagnosed", "diagnosed"),
+    Transition("patch", "diagnosed", "patched"),
+    Transition("compile", "patched", "built", True),
+    Transition("compile", "patched", "rejected", False),
+    *(Transition("resume", status, status) for status in LIVE),
+    *(Transition("bound", status, status) for status in LIVE),
+    *(Transition("exhaust", status, "exhausted") for status in LIVE),
+    *(Transition("abort", status, "aborted") for status in LIVE),
+)
+
+NEXT: dict[tuple[Status, str, bool | None], Status] = {(t.source, t.trigger, t.passed): t.dest for t in TRANSITIONS}
+
+TRIGGERS: dict[type[Any], str] = {
+    SessionResumed: "resume",
+    ForensicsRecorded: "forensics",
+    ProbePlanned: "probe",
+    ProbeRecorded: "probe",
+    ConversationStarted: "floor",
+    TurnStarted: "floor",
+    TurnTaken: "floor",
+    KnowledgeRetrieved: "floor",
+    PatchProposed: "patch",
+    PatchRefused: "refuse",
+    CompileFinished: "compile",
+    CompactEvaluated: "compact_eval",
+    FullEvaluated: "full_eval",
+    IntegrityJudged: "anti_cheat",
+    CheckpointSaved: "checkpoint",
+    RolledBack: "rollback",
+    SessionAccepted: "accept",
+    BudgetExhausted: "bound",
+    SessionExhausted: "exhaust",
+    SessionAborted: "abort",
+}
+
+
+def move_of(event: Event) -> tuple[str, bool | None]:
+    """(trigger, passed) of an event. SessionOpened has none: it is the beginning. ValueError for it."""
+    if isinstance(event, SessionOpened):
+        raise ValueError("SessionOpened begins a stream; it is not a move within one")
+    trigger = TRIGGERS[type(event)]
+    if isinstance(event, CompileFinished | CompactEvaluated | FullEvaluated):
+        return trigger, event.passed
+    if isinstance(event, IntegrityJudged):
+        return trigger, event.verdict == "clean"
+    return trigger, None
+
+
+def build_machine(model: Any, initial: Status, append: Callable[[Event], None]) -> Machine:
+    """The live machine over `model` (which gets `.trigger`). `append` runs before the state moves: if it raises, the
+    state has not moved; an illegal trigger raises transitions.MachineError before anything is appended."""
+    from transitions import Machine
+
+    def before(data: EventData) -> None:
+        append(data.kwargs["event"])
+
+    def condition(passed: bool | None) -> Callable[[EventData], bool]:
+        return lambda data: data.kwargs["passed"] is passed
+
+    return Machine(
+        model=model,
+        states=list(Status.__args__),  # type: ignore[attr-defined]
+        initial=initial,
+        auto_transitions=False,
+        send_event=True,
+        transitions=[
+            {
+                "trigger": t.trigger,
+                "source": t.source,
+                "dest": t.dest,
+                "conditions": condition(t.passed),
+                "before": before,
+            }
+            for t in TRANSITIONS
+        ],
+    )
