@@ -176,7 +176,7 @@ def check(ctx: click.Context, task: Path, which: str, as_json: bool, **options: 
         dump(report)
     else:
         click.echo("\n".join(render_check(report)))
-    ctx.exit(0 if report["accepted"] else 1)
+    ctx.exit(0 if report["passed"] and report["integrity"]["verdict"] == "clean" else 1)
 
 
 main.add_command(sessions)
@@ -226,9 +226,7 @@ def config(as_json: bool) -> None:
 def run() -> None:
     """The `opmend` program: `main` with typed errors turned into messages and exit codes."""
     try:
-        main(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        sys.exit(main(standalone_mode=False))  # click hands the code of ctx.exit back here
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from events.envelope import Envelope
-from events.errors import LogCorrupt
+from events.errors import LogCorrupt, LogError
 from events.log import SqlLog
 from events.types import Event
 from statemachine.state import IllegalTransition, SessionState, fold
@@ -71,7 +71,7 @@ def listing(log: SqlLog) -> Iterable[dict[str, Any]]:
     for session in log.sessions():
         try:
             history = read_history(log, session)
-        except LogCorrupt as error:
+        except LogError as error:
             yield {"session": session, "task": None, "outcome": None, "attempts": None, "head": None, "error": str(error)}
             continue
         row = summary(session, history.state, history.head)

@@ -21,7 +21,7 @@ import orjson
 
 from events.blobs import candidates_of, files_of
 from events.canonical import canonical, payload_of
-from events.envelope import FIRST, GENESIS, Envelope, timestamp
+from events.envelope import FIRST, GENESIS, Envelope
 from events.errors import BlobMissing, LogCorrupt, LogError, LogTooNew, NoSuchSession
 from events.types import Event, blob_refs, version_of
 
@@ -135,13 +135,13 @@ class _Session:
 
     def _check(self, envelope: Envelope) -> None:
         seq, word = envelope.seq, envelope.type
-        if not _hash_holds(envelope):
+        if not envelope.verify_hash():
             self._add(seq, "hash", f"{word} is not what was recorded: its hash does not match its content")
-        at = _time(envelope)
-        if at is None:
-            self._add(
-                seq, "time", f"{word} has a recording time that is not in the form of the log: {envelope.recorded_at!r}"
-            )
+        at: datetime | None = None
+        try:
+            at = envelope.time
+        except LogCorrupt as error:
+            self._add(seq, "time", str(error))
         try:
             event = envelope.event()
         except (LogTooNew, LogCorrupt) as error:
@@ -210,21 +210,6 @@ class _Blobs:
 
 def _word(row: tuple[Any, ...]) -> str:
     return str(row[3])
-
-
-def _hash_holds(envelope: Envelope) -> bool:
-    try:
-        return envelope.verify_hash()
-    except (LogError, ValueError):  # a column that cannot even be hashed was not written by opmend
-        return False
-
-
-def _time(envelope: Envelope) -> datetime | None:
-    try:
-        moment = envelope.time
-        return moment if timestamp(moment) == envelope.recorded_at else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _is_canonical(envelope: Envelope, event: Event) -> bool:

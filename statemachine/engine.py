@@ -7,7 +7,8 @@ effect whose event is missing is done again (builds are cached, evaluations are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -21,8 +22,6 @@ from events.types import (
     ForensicsRecorded,
     FullEvaluated,
     IntegrityJudged,
-    PatchProposed,
-    PatchRefused,
     RolledBack,
     SessionAborted,
     SessionAccepted,
@@ -35,15 +34,15 @@ from statemachine.briefing import brief_for, diagnosis_for
 from statemachine.candidate import Candidate
 from statemachine.decide import Action, decide, restore_point
 from statemachine.evaluate import evaluate
+from statemachine.intake import receive
 from statemachine.integrity.judge import judge
-from statemachine.integrity.scope import gate
-from statemachine.machine import build_machine, move_of
+from statemachine.integrity.static import read_statically
+from statemachine.machine import Status, build_machine, move_of
 from statemachine.ports import (
     BlobStore,
     Clock,
     EventLog,
     GiveUp,
-    Proposal,
     Task,
     Toolchain,
     UsageError,
@@ -70,25 +69,24 @@ class Silent:
         pass
 
 
+@dataclass(frozen=True)
+class Ports:
+    """The outside world of one session (see statemachine/ports.py)."""
+
+    task: Task
+    toolchain: Toolchain
+    worker: Worker
+    log: EventLog
+    blobs: BlobStore
+    clock: Clock
+    engine_version: str
+
+
 class Engine:
     """Drives one session. Build it with `Engine.open` or `Engine.resume`, then `run()`."""
 
-    def __init__(
-        self,
-        session: str,
-        state: SessionState,
-        task: Task,
-        toolchain: Toolchain,
-        worker: Worker,
-        log: EventLog,
-        blobs: BlobStore,
-        clock: Clock,
-        listener: Listener | None = None,
-    ) -> None:
-        self.session = session
-        self.state = state
-        self.task, self.toolchain, self.worker = task, toolchain, worker
-        self.log, self.blobs, self.clock = log, blobs, clock
+    def __init__(self, session: str, state: SessionState, ports: Ports, listener: Listener | None = None) -> None:
+        self.session, self.state, self.ports = session, state, ports
         self.listener: Listener = listener or Silent()
         self.tolerance = policy(state.opened.configuration.tolerance)
         self._built: tuple[str, Any] | None = None
@@ -105,7 +103,8 @@ class Engine:
             "exhaust": self._exhaust,
             "abort": self._abort,
         }
-        self.trigger: Callable[..., bool]  # put here by the machine
+        self.trigger: Callable[..., bool]  # this and `status` are put here by the machine
+        self.status: Status
         build_machine(self, state.status, self._append)
 
     # ------------------------------------------------------------ opening and resuming
@@ -114,34 +113,26 @@ class Engine:
     def open(
         cls,
         session: str,
-        task: Task,
-        toolchain: Toolchain,
-        worker: Worker,
-        log: EventLog,
-        blobs: BlobStore,
-        clock: Clock,
+        ports: Ports,
         configuration: Configuration,
         *,
-        engine_version: str,
         knowledge: str | None = None,
         listener: Listener | None = None,
     ) -> Engine:
         """Begin a session: SessionOpened is durable when this returns."""
-        policy(configuration.tolerance)
-        candidate = sources.store(blobs, task.candidate)
         event = SessionOpened(
-            task=task.ref,
-            candidate=candidate,
+            task=ports.task.ref,
+            candidate=sources.store(ports.blobs, ports.task.candidate),
             configuration=configuration,
-            worker=worker.identity(),
+            worker=ports.worker.identity(),
             knowledge=knowledge,
-            toolchain=toolchain.fingerprint(),
-            isolation=toolchain.isolation(),
-            engine=engine_version,
+            toolchain=ports.toolchain.fingerprint(),
+            isolation=ports.toolchain.isolation(),
+            engine=ports.engine_version,
         )
-        at = clock.now()
-        log.append(session, event, at)
-        engine = cls(session, begin(event, at), task, toolchain, worker, log, blobs, clock, listener)
+        at = ports.clock.now()
+        ports.log.append(session, event, at)
+        engine = cls(session, begin(event, at), ports, listener)
         engine.listener.event(engine.state, event)
         return engine
 
@@ -149,28 +140,27 @@ class Engine:
     def resume(
         cls,
         session: str,
-        history: list[tuple[datetime, Event]],
-        task: Task,
-        toolchain: Toolchain,
-        worker: Worker,
-        log: EventLog,
-        blobs: BlobStore,
-        clock: Clock,
-        *,
-        engine_version: str,
+        history: Iterable[tuple[datetime, Event]],
+        ports: Ports,
         listener: Listener | None = None,
     ) -> Engine:
         """Take over a session from its `history`. Raises UsageError if the task is not the one it was opened on."""
         state = fold(history)
-        if task.ref.digest != state.opened.task.digest:
+        then, now = state.opened.task, ports.task.ref
+        if now.digest != then.digest:
             raise UsageError(
-                f"the task {task.ref.path} has changed since session {session} was opened "
-                f"({state.opened.task.digest[:19]} then, {task.ref.digest[:19]} now): restore it, or start a new session"
+                f"the task {now.path} has changed since session {session} was opened "
+                f"({then.digest[:19]} then, {now.digest[:19]} now): restore it, or start a new session"
             )
-        engine = cls(session, state, task, toolchain, worker, log, blobs, clock, listener)
+        engine = cls(session, state, ports, listener)
         if not state.outcome:
+            toolchain = ports.toolchain
             engine.record(
-                SessionResumed(engine=engine_version, toolchain=toolchain.fingerprint(), isolation=toolchain.isolation())
+                SessionResumed(
+                    engine=ports.engine_version,
+                    toolchain=toolchain.fingerprint(),
+                    isolation=toolchain.isolation(),
+                )
             )
         return engine
 
@@ -191,23 +181,24 @@ class Engine:
         """Append `event` if the machine allows it now. The state moves only when the append is durable."""
         trigger, passed = move_of(event)
         self.trigger(trigger, event=event, passed=passed)
+        assert self.status == self.state.status, "the live machine and the fold disagree"
         self.listener.event(self.state, event)
 
     def _append(self, event: Event) -> None:
-        at = self.clock.now()
+        at = self.ports.clock.now()
         following = apply(self.state, event, at)
-        self.log.append(self.session, event, at)
+        self.ports.log.append(self.session, event, at)
         self.state = following
 
     def blob(self, data: bytes) -> str:
-        return self.blobs.put(data)
+        return self.ports.blobs.put(data)
 
     # ------------------------------------------------------------ acts, in the order of a session's life
 
     def _compile(self, action: Action) -> None:
         now = self.state.current
         outcome, candidate = self._build(now.candidate)
-        static = (*self._static(candidate), *outcome.evidence)
+        static = (*read_statically(self.ports.task, candidate), *outcome.evidence)
         self.record(
             CompileFinished(
                 attempt=now.number,
@@ -223,9 +214,9 @@ class Engine:
         )
 
     def _build(self, digest: str) -> tuple[Any, Candidate]:
-        candidate = sources.load(self.blobs, digest)
+        candidate = sources.load(self.ports.blobs, digest)
         self.listener.progress("build", 0, 1)
-        outcome = self.toolchain.build(self.task, candidate, self.state.opened.configuration.check_level)
+        outcome = self.ports.toolchain.build(self.ports.task, candidate, self.state.opened.configuration.check_level)
         self.listener.progress("build", 1, 1)
         self._built = (digest, outcome.handle)
         return outcome, candidate
@@ -239,11 +230,6 @@ class Engine:
                 raise RuntimeError(f"candidate {digest[:19]} was built before and does not build any more: {outcome.log}")
         assert self._built is not None
         return self._built[1]
-
-    def _static(self, candidate: Candidate) -> tuple[Any, ...]:
-        from statemachine.integrity.static import read_statically
-
-        return read_statically(self.task, candidate)
 
     def _compact_eval(self, action: Action) -> None:
         self.record(CompactEvaluated(**self._evaluation("compact")))
@@ -259,8 +245,8 @@ class Engine:
     def _evaluation(self, which: Any) -> dict[str, Any]:
         now, configuration = self.state.current, self.state.opened.configuration
         result = evaluate(
-            self.task,
-            self.toolchain,
+            self.ports.task,
+            self.ports.toolchain,
             self._handle(),
             which,
             configuration.seed,
@@ -323,50 +309,13 @@ class Engine:
         )
 
     def _ask(self, action: Action) -> None:
-        number = self.state.current.number + 1
-        brief = brief_for(self.state, self.task, self.blobs)
-        answer = self.worker.propose(brief, self)
+        brief = brief_for(self.state, self.ports.task, self.ports.blobs)
+        answer = self.ports.worker.propose(brief, self)
         if isinstance(answer, GiveUp):
             best = self.state.best_attempt
             self.record(SessionExhausted(reason=f"the worker gave up: {answer.reason}", best=best and best.candidate))
-            return
-        self._receive(number, answer)
-
-    def _receive(self, number: int, proposal: Proposal) -> None:
-        """The scope gate: a patch is let through to `patched`, or refused and said why."""
-        known = {self.state.standing, restore_point(self.state)}
-        refusal: str | None = None
-        files = tuple(sorted(proposal.files))
-        if proposal.base not in known:
-            refusal = f"its base {proposal.base[:19]} is neither the standing candidate nor the checkpoint"
         else:
-            base = sources.load(self.blobs, proposal.base)
-            if denied := gate(base.files, proposal.files, scope=self.state.opened.configuration.scope):
-                refusal, files = denied.reason, denied.files or files
-        if refusal is None:
-            candidate = base.with_files(proposal.files)
-            twin = next((a.number for a in self.state.attempts if a.candidate == candidate.digest), None)
-            if twin is not None:
-                refusal = f"it gives the same sources as attempt {twin}, which is already judged"
-        if refusal is not None:
-            text = repr(sorted(proposal.files.items())).encode("utf-8", "backslashreplace")
-            self.record(
-                PatchRefused(
-                    attempt=number, reason=refusal, files=files, pattern=proposal.pattern, proposal=self.blob(text)
-                )
-            )
-            return
-        self.record(
-            PatchProposed(
-                attempt=number,
-                base=proposal.base,
-                candidate=sources.store(self.blobs, candidate),
-                diff=self.blob(candidate.diff_from(base).encode()),
-                files=candidate.changed_from(base),
-                pattern=proposal.pattern,
-                rationale=proposal.rationale,
-            )
-        )
+            self.record(receive(self.state, answer, self.ports.blobs))
 
     def _exhaust(self, action: Action) -> None:
         best = self.state.best_attempt

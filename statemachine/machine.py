@@ -149,7 +149,7 @@ def move_of(event: Event) -> tuple[str, bool | None]:
 
 
 def build_machine(model: Any, initial: Status, append: Callable[[Event], None]) -> Machine:
-    """The live machine over `model` (which gets `.trigger`). `append` runs before the state moves: if it raises, the
+    """The live machine over `model` (which gets `.trigger` and `.status`). `append` runs before the state moves: if it raises, the
     state has not moved; an illegal trigger raises transitions.MachineError before anything is appended."""
     from transitions import Machine
 
@@ -163,6 +163,7 @@ def build_machine(model: Any, initial: Status, append: Callable[[Event], None]) 
         model=model,
         states=list(Status.__args__),  # type: ignore[attr-defined]
         initial=initial,
+        model_attribute="status",
         auto_transitions=False,
         send_event=True,
         transitions=[

@@ -1,0 +1,189 @@
+"""The `Toolchain` port on this CPU: build a candidate with the host compiler, run it case by case in processes of its own.
+
+Nothing here judges: numbers are compared by the engine, evidence is weighed by `statemachine.integrity`. What the
+candidate's process says about itself (launches, findings, operators seen) is passed on as evidence from that process.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adapters import sandbox, tensorfile
+from adapters.ascendc.cpu import compiler as cc
+from adapters.ascendc.cpu.build import BuildResult, build
+from adapters.ascendc.cpu.cache import digest_tree
+from adapters.ascendc.cpu.symbolise import Symboliser
+from adapters.runner import client
+from adapters.runner.materialise import materialise
+from adapters.tasks.direct import DirectTask, derive
+from adapters.tasks.layout import WRAPPER
+from events.types import CompilerError, Evidence, SanitizerFinding
+from statemachine.candidate import Candidate
+from adapters.ascendc.cpu.observed import case_evidence
+from statemachine.ports import Array, BuildOutcome, CaseData, CaseRun, EnvironmentMissing, InfrastructureError, Task
+
+_MAX_OUTPUT_BYTES = 2 << 30
+
+
+@dataclass(frozen=True)
+class Built:
+    """A handle: the built module, and what turns its addresses into lines of the candidate's sources."""
+
+    result: BuildResult
+    places: Symboliser
+
+
+class CpuToolchain:
+    """`cache` holds builds; `seed` is the session's (for the wrapper's construction); limits are per case."""
+
+    def __init__(self, cache: Path, *, seed: int, seconds: float = 60.0, memory_mb: int = 4096) -> None:
+        self._cache = cache / "builds"
+        self._seed = seed
+        self._limits = client.Limits(wall_seconds=seconds, memory_bytes=memory_mb << 20)
+        self._scratch = Path(tempfile.mkdtemp(prefix="opmend-run-"))
+        self._server = client.ForkServer()
+        self._runs = 0
+
+    def fingerprint(self) -> dict[str, str]:
+        """What could change a result. EnvironmentMissing when there is no compiler."""
+        try:
+            compiler = cc.find_compiler()
+        except sandbox.SandboxError as error:
+            raise EnvironmentMissing(str(error)) from error
+        return {
+            "name": "ascendc-cpu",
+            "compiler": compiler.version,
+            "flags": " ".join(compiler.base_flags(3)),
+            "device": digest_tree(cc.INCLUDE)[:19],
+            "machine": platform.machine(),
+            "torch": version("torch"),
+            "numpy": version("numpy"),
+            "python": platform.python_version(),
+        }
+
+    def isolation(self) -> dict[str, str]:
+        return dict(sandbox.isolation())
+
+    def build(self, task: Task, candidate: Candidate, level: int) -> BuildOutcome:
+        """Compile and link. A candidate that does not build is an outcome, not an exception."""
+        with tempfile.TemporaryDirectory(prefix="opmend-build-") as scratch:
+            kernel = Path(scratch) / "kernel"
+            for name, text in candidate.files.items():
+                (kernel / name).parent.mkdir(parents=True, exist_ok=True)
+                (kernel / name).write_bytes(text.encode())
+            try:
+                result = build(kernel, level=level, cache=self._cache)
+            except sandbox.SandboxError as error:
+                raise EnvironmentMissing(f"the CPU device cannot be built here: {error}; see `opmend doctor`") from error
+        error = result.first_error
+        return BuildOutcome(
+            passed=result.ok,
+            handle=Built(result, Symboliser(result.so_path)) if result.so_path else None,
+            log=result.log,
+            first_error=CompilerError(file=error.file, line=error.line, message=error.message) if error else None,
+            artifact=f"sha256:{result.so_sha256}" if result.so_sha256 else None,
+            seconds=result.seconds,
+            cached=result.cached,
+        )
+
+    def run(self, task: Task, handle: Any, cases: Iterator[CaseData]) -> Iterator[CaseRun]:
+        """One CaseRun per case, in order; each case in a fresh process forked from a warm server."""
+        assert isinstance(handle, Built) and isinstance(task, DirectTask)
+        assert handle.result.so_path is not None
+        self._runs += 1
+        place = self._scratch / f"run{self._runs}"
+        folder = materialise(
+            place / task.ref.name,
+            task_dir=task.directory,
+            wrapper=WRAPPER,
+            module_so=handle.result.so_path,
+            helpers=tuple(task.helpers),
+        )
+        runner = client.Runner(
+            folder,
+            handle.result.so_path,
+            self._limits,
+            init_inputs_file=task.init_inputs(self._seed),
+            task_name=task.ref.name,
+            seed=derive(self._seed, "init", 0),
+            server=self._server,
+        )
+        try:
+            for case in cases:
+                out = place / "out"
+                try:
+                    ran = runner.run(case.inputs, out)
+                except client.RunnerError as error:
+                    raise InfrastructureError(str(error)) from error
+                yield _case_run(case.index, ran, handle)
+        finally:
+            runner.close()
+            shutil.rmtree(place, ignore_errors=True)
+
+    def close(self) -> None:
+        """End the fork server and remove what runs have left."""
+        self._server.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _case_run(index: int, ran: client.CaseRun, handle: Built) -> CaseRun:
+    status, detail, outputs = ran.status, ran.detail, None
+    if status == "ok" and ran.outputs is not None:
+        try:
+            outputs = _arrays(tensorfile.load(ran.outputs, max_bytes=_MAX_OUTPUT_BYTES))
+        except (tensorfile.TensorFileError, ValueError) as error:
+            status, detail = "bad-output", str(error)
+    report = ran.report or {}
+    launches = [launch for launch in report.get("launches", []) if isinstance(launch, dict)]
+    evidence: tuple[Evidence, ...] = case_evidence(ran.side, launches) if status == "ok" else ()
+    return CaseRun(
+        index=index,
+        status=status,
+        detail=detail,
+        outputs=outputs,
+        launches=tuple(str(launch.get("kernel", "?")) for launch in launches),
+        findings=_findings(report, handle),
+        evidence=evidence,
+        seconds=ran.seconds,
+    )
+
+
+def _arrays(values: Any) -> list[Array]:
+    """The arrays among the returned values, flattened in order, as the expected ones are."""
+    if isinstance(values, np.ndarray):
+        return [values]
+    if isinstance(values, dict):
+        return _arrays(list(values.values()))
+    if isinstance(values, list | tuple):
+        return [array for item in values for array in _arrays(item)]
+    return []
+
+
+def _findings(report: dict[str, Any], handle: Built) -> tuple[SanitizerFinding, ...]:
+    found = [f for f in report.get("findings", []) if isinstance(f, dict)]
+    places = handle.places.locate_all([_stack(f.get("frames")) for f in found])
+    return tuple(
+        SanitizerFinding(
+            kind=str(f.get("kind", "unknown")),
+            api=str(f.get("api", "")),
+            file=place.file if place else None,
+            line=place.line if place else None,
+            message=str(f.get("message", ""))[:500],
+            count=max(1, int(f.get("count", 1))),
+        )
+        for f, place in zip(found, places, strict=True)
+    )
+
+
+def _stack(frames: Any) -> list[list[str]]:
+    """The frames of a finding if they have the form of frames (they come from the candidate's process)."""
+    return [frame for frame in frames if isinstance(frame, list)] if isinstance(frames, list) else []

@@ -1,0 +1,27 @@
+"""The blobs behind an event, followed one step further than `events.types.blob_refs`: a candidate is a set of files.
+
+A candidate's own blob is its manifest, canonical JSON `{path: digest of the file}`; each file is a blob too. `verify`
+goes by this to say whether everything an event speaks of can still be produced.
+"""
+
+from __future__ import annotations
+
+import orjson
+from pydantic import BaseModel
+
+#: The names under which events of the catalogue speak of a candidate.
+CANDIDATE_FIELDS = ("candidate", "base", "restored", "best")
+
+
+def candidates_of(event: BaseModel) -> tuple[str, ...]:
+    """Digests of the candidates that `event` names, in the order of CANDIDATE_FIELDS."""
+    named = (getattr(event, name, None) for name in CANDIDATE_FIELDS)
+    return tuple(digest for digest in named if isinstance(digest, str))
+
+
+def files_of(manifest: bytes) -> dict[str, str]:
+    """The files of a candidate, path to digest. Raises ValueError when the bytes are not a manifest."""
+    entries = orjson.loads(manifest)
+    if not isinstance(entries, dict) or not all(isinstance(digest, str) for digest in entries.values()):
+        raise ValueError("it is not a JSON object of path to digest")
+    return entries

@@ -1,0 +1,231 @@
+"""The log: append-only, hash-chained, one writer per session; blobs beside it. SQLite by path, PostgreSQL by URL.
+
+`SqlLog` is the `EventLog` and the `BlobStore` of the engine. Format and guarantees: docs/log-format.md. Importing this
+module costs about half a second (SQLModel), so nothing that `cli.py` imports at its top may import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Connection, insert, select, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import IntegrityError
+
+from events.canonical import digest_of
+from events.database import Database
+from events.envelope import FIRST, GENESIS, Envelope, seal
+from events.errors import BlobMissing, LogBusy, LogCorrupt, NoLogYet, NoSuchSession
+from events.ownership import owned
+from events.schema import BLOB, EVENT
+from events.types import Event
+
+Row = tuple[Any, ...]
+
+_COLUMNS = "session, seq, recorded_at, type, version, payload, previous, hash"
+_TYPES = (str, int, str, str, int, bytes, str, str)
+_CHUNK = 256
+
+
+class SqlLog:
+    """A log in a database. Nothing is opened or created before the first use; safe to use from several threads.
+
+    `target`: a path, `sqlite:///path`, or another SQLAlchemy URL. `busy_seconds`: how long to wait for a lock.
+    Errors: events.errors; every message names the log and the next step.
+    """
+
+    def __init__(self, target: str | Path, *, busy_seconds: float = 5.0) -> None:
+        self._database = Database(target, busy_seconds)
+        self._heads: dict[str, tuple[int, str]] = {}
+
+    @property
+    def where(self) -> str:
+        """The log's place, as messages name it (without a password)."""
+        return self._database.where
+
+    # ------------------------------------------------------------ writing
+
+    def append(self, session: str, event: Event, recorded_at: datetime) -> Envelope:
+        """Put `event` at the end of `session`, durably, and return it sealed.
+
+        Raises LogBusy when the session's last event is not the one this log object appended or read last.
+        """
+        _check_name(session)
+        with self._database.writing() as connection:
+            tail = connection.execute(
+                select(EVENT.c.seq, EVENT.c.hash, EVENT.c.type, EVENT.c.recorded_at)
+                .where(EVENT.c.session == session)
+                .order_by(EVENT.c.seq.desc())
+                .limit(1)
+            ).first()
+            seq, previous = (tail.seq, tail.hash) if tail else (FIRST - 1, GENESIS)
+            expected = self._heads.get(session)
+            if expected is not None and expected != (seq, previous):
+                last = f"event {seq} ({tail.type}, {tail.recorded_at})" if tail else "nothing"
+                raise LogBusy(
+                    f"session {session} has moved on: another engine appended, and the log now ends with {last} where "
+                    f"event {expected[0]} was expected. Nothing was written: let the other one finish, or stop it "
+                    "and resume"
+                )
+            envelope = seal(session, seq + 1, event, recorded_at, previous)
+            self._insert(connection, envelope)
+        self._heads[session] = (envelope.seq, envelope.hash)
+        return envelope
+
+    @contextmanager
+    def writer(self, session: str) -> Iterator[None]:
+        """Own `session` for the length of the block; read it inside, not before. Raises LogBusy, naming who has it."""
+        _check_name(session)
+        self._heads.pop(session, None)
+        try:
+            if self._database.path:
+                folder = self._database.path.with_name(self._database.path.name + ".locks")
+                with owned(folder, session):
+                    yield
+            else:
+                with self._database.advisory_lock(session) as taken:
+                    if not taken:
+                        raise LogBusy(
+                            f"session {session} is being worked on by another engine on {self.where}: "
+                            "wait for it to end, or stop it and then resume"
+                        )
+                    yield
+        finally:
+            self._heads.pop(session, None)
+
+    def put(self, data: bytes) -> str:
+        """Keep `data` and return its digest. Putting the same bytes again is harmless."""
+        digest = digest_of(data)
+        try:
+            with self._database.reading() as connection:
+                if connection.execute(select(BLOB.c.digest).where(BLOB.c.digest == digest)).first():
+                    return digest
+        except NoLogYet:
+            pass
+        with self._database.writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(postgresql.insert(BLOB).values(digest=digest, data=data).on_conflict_do_nothing())
+            else:
+                connection.execute(insert(BLOB).values(digest=digest, data=data))
+        return digest
+
+    # ------------------------------------------------------------ reading
+
+    def read(self, session: str) -> Iterator[Envelope]:
+        """The events of `session` in order, streamed, each only after its place in the chain and its hash hold.
+
+        Raises NoSuchSession; LogCorrupt at the first event that is not what was recorded (`verify` finds all of them).
+        """
+        last: Envelope | None = None
+        for row in self.rows(session):
+            last = self._followed(last, envelope_of(row))
+            yield last
+        if last is None:
+            raise NoSuchSession(f"the log {self.where} has no session {session}: `opmend sessions` lists what it has")
+        self._heads.setdefault(session, (last.seq, last.hash))
+
+    def read_all(self) -> Iterator[Envelope]:
+        """Every event, session after session in opening order. Empty when there is no log yet."""
+        for session in self.sessions():
+            yield from self.read(session)
+
+    def rows(self, session: str | None = None) -> Iterator[Row]:
+        """Raw rows in the order of Envelope's fields, by session and seq, of one session or all; nothing is checked.
+
+        For `verify`: a stored value may have any type and any content. Raises NoLogYet when there is no log.
+        """
+        where = "" if session is None else " WHERE session = :session"
+        query = text(f"SELECT {_COLUMNS} FROM event{where} ORDER BY session, seq")
+        with self._database.reading() as connection:
+            result = connection.execution_options(yield_per=_CHUNK).execute(
+                query, {"session": session} if where else {}
+            )
+            for row in result:
+                yield tuple(row)
+
+    def sessions(self) -> Sequence[str]:
+        """Session ids in opening order (time of the first event, then order of insertion). Empty if there is no log."""
+        try:
+            with self._database.reading() as connection:
+                tie = "MIN(rowid)" if connection.dialect.name == "sqlite" else "session"
+                query = f"SELECT session FROM event GROUP BY session ORDER BY MIN(recorded_at), {tie}"
+                return [str(name) for (name,) in connection.execute(text(query))]
+        except NoLogYet:
+            return []
+
+    def head(self, session: str) -> Envelope:
+        """The last event of `session`; its hash vouches for all before it. Raises NoSuchSession."""
+        query = text(f"SELECT {_COLUMNS} FROM event WHERE session = :session ORDER BY seq DESC LIMIT 1")
+        with self._database.reading() as connection:
+            row = connection.execute(query, {"session": session}).first()
+        if row is None:
+            raise NoSuchSession(f"the log {self.where} has no session {session}: `opmend sessions` lists what it has")
+        return envelope_of(tuple(row))
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of a blob. Raises BlobMissing, or LogCorrupt when they are not those the digest names."""
+        try:
+            with self._database.reading() as connection:
+                data = connection.execute(text("SELECT data FROM blob WHERE digest = :d"), {"d": digest}).scalar()
+        except NoLogYet:
+            data = None
+        if data is None:
+            raise BlobMissing(
+                f"the log {self.where} has no blob {digest}: it was lost or never recorded; run `opmend verify`"
+            )
+        if not isinstance(data, bytes | memoryview) or digest_of(bytes(data)) != digest:
+            raise LogCorrupt(f"blob {digest} in {self.where} is not what its name says: it was changed after recording")
+        return bytes(data)
+
+    def close(self) -> None:
+        """Close the connections. The log can be used again afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------ parts
+
+    def _followed(self, last: Envelope | None, envelope: Envelope) -> Envelope:
+        seq, previous = (last.seq + 1, last.hash) if last else (FIRST, GENESIS)
+        if (envelope.seq, envelope.previous) != (seq, previous) or not envelope.verify_hash():
+            raise LogCorrupt(
+                f"session {envelope.session} in {self.where} is not what was recorded, from event {seq} on: it was "
+                "changed or removed there. `opmend verify` names all that is wrong; restore the log from a copy"
+            )
+        return envelope
+
+    def _insert(self, connection: Connection, envelope: Envelope) -> None:
+        names = (name.strip() for name in _COLUMNS.split(","))
+        try:
+            connection.execute(insert(EVENT), dict(zip(names, astuple(envelope), strict=True)))
+        except IntegrityError as error:
+            raise LogBusy(
+                f"session {envelope.session} has moved on: another engine appended event {envelope.seq} just now. "
+                "Nothing was written; let the other one finish, or stop it and resume"
+            ) from error
+
+
+def envelope_of(row: Row) -> Envelope:
+    """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
+    row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+    for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
+        if type(value) is not kind:
+            raise LogCorrupt(
+                f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
+                f"not a {kind.__name__}"
+            )
+    return Envelope(*row)
+
+
+def _check_name(session: str) -> None:
+    if not session or len(session) > 200 or not session.isprintable():
+        raise ValueError(f"{session!r} is not a session id: 1 to 200 printable characters")
