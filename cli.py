@@ -21,13 +21,15 @@ from replay.commands import JSON, LOG, diff, dump, open_log, replay, sessions, v
 
 if TYPE_CHECKING:
     from events.log import SqlLog
+    from events.types import CaseSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 VERSION = "0.1.0"
 CONFIG_FILE = "opmend.toml"
+PATH = click.Path(path_type=Path)
 CACHE = click.option(
     "--cache",
-    type=click.Path(path_type=Path),
+    type=PATH,
     envvar="OPMEND_CACHE",
     help="Folder of builds and references [default: the user's cache folder].",
 )
@@ -66,33 +68,81 @@ def main(ctx: click.Context) -> None:
 def toolchain_options(function: F) -> F:
     """Options of every command that runs a candidate."""
     options = [
-        click.option("--candidate", type=click.Path(path_type=Path), help="Use the kernel sources in this folder instead of TASK/kernel."),
-        click.option("--tolerance", default="cann-ecosystem", show_default=True, help="Named policy: cann-ecosystem, npukernelbench, allclose(rtol,atol)."),
+        click.option("--candidate", type=PATH, help="Use the kernel sources in this folder instead of TASK/kernel."),
+        click.option(
+            "--tolerance",
+            default="cann-ecosystem",
+            show_default=True,
+            help="Named policy: cann-ecosystem, npukernelbench, allclose(rtol,atol).",
+        ),
         click.option("--seed", type=int, help="Seed of the inputs (default: a fresh one, recorded in the log)."),
-        click.option("--check-level", type=click.IntRange(0, 3), default=3, show_default=True, help="Device checks: 0 none, 1 bounds, 2 + uninitialised data, 3 + pipeline hazards and races."),
-        click.option("--case-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Time limit of one case."),
-        click.option("--case-memory-mb", type=click.IntRange(min=64), default=4096, show_default=True, help="Memory limit of one case, in MiB."),
+        click.option(
+            "--check-level",
+            type=click.IntRange(0, 3),
+            default=3,
+            show_default=True,
+            help="Device checks: 0 none, 1 bounds, 2 + uninitialised data, 3 + pipeline hazards and races.",
+        ),
+        click.option(
+            "--case-seconds",
+            type=click.FloatRange(min=0.1),
+            default=60.0,
+            show_default=True,
+            help="Time limit of one case.",
+        ),
+        click.option(
+            "--case-memory-mb",
+            type=click.IntRange(min=64),
+            default=4096,
+            show_default=True,
+            help="Memory limit of one case, in MiB.",
+        ),
         CACHE,
-    ]  # fmt: skip
+    ]
     for option in reversed(options):
         function = option(function)
     return function
 
 
 @main.command()
-@click.argument("tasks", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Write the accepted kernel sources and repair.diff here.")
-@click.option("--attempts", type=click.IntRange(min=0), default=5, show_default=True, help="Hard bound on repair attempts.")
-@click.option("--wall-seconds", type=click.FloatRange(min=1), default=43200.0, show_default=True, help="Hard bound on working time.")
-@click.option("--scope", type=click.Choice(["kernel", "device"]), default="kernel", show_default=True, help="What a patch may touch.")
-@click.option("--worker", type=click.Choice(["rules"]), default="rules", show_default=True, help="Who proposes patches.")
+@click.argument("tasks", nargs=-1, required=True, type=PATH)
+@click.option("--out", type=PATH, help="Write the accepted kernel sources and repair.diff here.")
+@click.option(
+    "--attempts", type=click.IntRange(min=0), default=5, show_default=True, help="Hard bound on repair attempts."
+)
+@click.option(
+    "--wall-seconds",
+    type=click.FloatRange(min=1),
+    default=43200.0,
+    show_default=True,
+    help="Hard bound on working time.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["kernel", "device"]),
+    default="kernel",
+    show_default=True,
+    help="What a patch may touch.",
+)
+@click.option(
+    "--worker", type=click.Choice(["rules"]), default="rules", show_default=True, help="Who proposes patches."
+)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @toolchain_options
 @LOG
 @JSON
 @click.pass_context
-def repair(ctx: click.Context, tasks: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, log_url: str, **options: Any) -> None:
-    """Repair each TASK, a directory with a reference, cases and a near-miss kernel. The task itself is never modified."""
+def repair(
+    ctx: click.Context,
+    /,
+    tasks: tuple[Path, ...],
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    log_url: str,
+    **options: Any,
+) -> None:
+    """Repair each TASK: a directory with a reference, cases and a near-miss kernel. The task is never modified."""
     from adapters.session import Settings, new_session_id, open_session
     from replay.live import LiveStory
 
@@ -111,13 +161,15 @@ def repair(ctx: click.Context, tasks: tuple[Path, ...], out: Path | None, as_jso
 
 @main.command()
 @click.argument("session")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the accepted kernel sources and repair.diff here.")
+@click.option("--out", type=PATH, help="Write the accepted kernel sources and repair.diff here.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @CACHE
 @LOG
 @JSON
 @click.pass_context
-def resume(ctx: click.Context, session: str, out: Path | None, quiet: bool, cache: Path | None, log_url: str, as_json: bool) -> None:
+def resume(
+    ctx: click.Context, session: str, out: Path | None, quiet: bool, cache: Path | None, log_url: str, as_json: bool
+) -> None:
     """Go on with an interrupted SESSION (an id, its beginning, or `last`) from its log."""
     from adapters.session import resume_session
     from replay.history import read_history, resolve
@@ -158,12 +210,19 @@ def _finish(session: str, out: Path | None, log: SqlLog, log_url: str, as_json: 
 
 
 @main.command()
-@click.argument("task", type=click.Path(path_type=Path))
-@click.option("--cases", "which", type=click.Choice(["compact", "full"]), default="full", show_default=True, help="Which sets to run; full runs both.")
+@click.argument("task", type=PATH)
+@click.option(
+    "--cases",
+    "which",
+    type=click.Choice(["compact", "full"]),
+    default="full",
+    show_default=True,
+    help="Which sets to run; full runs both.",
+)
 @toolchain_options
 @JSON
 @click.pass_context
-def check(ctx: click.Context, task: Path, which: str, as_json: bool, **options: Any) -> None:
+def check(ctx: click.Context, /, task: Path, which: CaseSet, as_json: bool, **options: Any) -> None:
     """Evaluate and judge the candidate of TASK as it stands: numbers, device findings, integrity. Repairs nothing."""
     from adapters.session import Settings, check_task
     from replay.live import LiveStory
@@ -191,7 +250,7 @@ main.add_command(diff)
 @JSON
 @click.pass_context
 def doctor(ctx: click.Context, cache: Path | None, log_url: str, as_json: bool) -> None:
-    """Say what this machine offers: compiler, libraries, device, isolation, log. Exit 4 if something needed is missing."""
+    """Say what this machine offers: compiler, libraries, device, isolation, log. Exit 4 if something is missing."""
     from adapters.doctor import examine
 
     rows = examine(cache, log_url)

@@ -1,4 +1,4 @@
-"""`opmend doctor`: what this machine offers, what is missing, and what that means. Looks, and changes nothing but caches."""
+"""`opmend doctor`: what this machine offers, and what is missing. Looks, and changes nothing but caches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ def _device(cache: Path) -> Iterator[Row]:
     except (sandbox.SandboxError, OSError) as error:
         yield _row("device", "missing", str(error))
     npu = any(Path("/dev").glob("davinci[0-9]*"))
-    yield _row("npu", "limited", "an NPU is here, but no NPU toolchain in this version" if npu else "none here; kernels run on the CPU device")
+    yield _row(
+        "npu",
+        "limited",
+        "an NPU is here, but no NPU toolchain in this version" if npu else "none here; kernels run on the CPU device",
+    )
 
 
 def _isolation() -> Iterator[Row]:

@@ -89,6 +89,14 @@ def new_session_id(task: Path) -> str:
     return f"{name}-{secrets.token_hex(4)}"
 
 
+def weaknesses(task: DirectTask, seed: int) -> tuple[str, ...]:
+    """What makes the task a poor test. A reference that fails is not said here: the engine meets it and records it."""
+    try:
+        return task.health(seed)
+    except UsageError:
+        return ()
+
+
 def knowledge_base() -> PatternBase:
     """The patterns, read now: a broken file is an error before a session begins, not in the middle of one."""
     base = PatternBase()
@@ -97,7 +105,9 @@ def knowledge_base() -> PatternBase:
 
 
 def toolchain_for(configuration: Configuration, cache: Path) -> CpuToolchain:
-    return CpuToolchain(cache, seed=configuration.seed, seconds=configuration.case_seconds, memory_mb=configuration.case_memory_mb)
+    return CpuToolchain(
+        cache, seed=configuration.seed, seconds=configuration.case_seconds, memory_mb=configuration.case_memory_mb
+    )
 
 
 @contextmanager
@@ -110,7 +120,12 @@ def open_session(session: str, path: Path, settings: Settings, log: SqlLog, list
         with log.writer(session):
             ports = Ports(task, toolchain, RulesWorker(knowledge), log, log, SystemClock(), engine_version())
             yield Engine.open(
-                session, ports, settings.configuration, knowledge=knowledge.snapshot(), listener=listener
+                session,
+                ports,
+                settings.configuration,
+                knowledge=knowledge.snapshot(),
+                warnings=weaknesses(task, settings.configuration.seed),
+                listener=listener,
             )
     finally:
         toolchain.close()
@@ -123,7 +138,9 @@ def resume_session(
 ) -> Iterator[Engine]:
     """Take `session` over. `candidate` is its attempt 0, from the log: the folder it came from may be gone."""
     if opened.worker.kind != "rules":
-        raise UsageError(f"session {session} was led by a {opened.worker.kind} worker, which this version does not have")
+        raise UsageError(
+            f"session {session} was led by a {opened.worker.kind} worker, which this version does not have"
+        )
     cache = cache or default_cache()
     toolchain = toolchain_for(opened.configuration, cache)
     knowledge = knowledge_base()
@@ -150,7 +167,7 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
     task = load_task(path, candidate_dir=settings.candidate, cache=settings.cache / "references")
     toolchain = toolchain_for(configuration, settings.cache)
     try:
-        return check(
+        report = check(
             task,
             toolchain,
             which,
@@ -160,6 +177,8 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
             blocking=configuration.blocking_findings,
             progress=progress,
         )
+        report["warnings"] += weaknesses(task, configuration.seed)
+        return report
     finally:
         toolchain.close()
         task.close()

@@ -2,7 +2,7 @@
 
 One frozen pydantic model per event, one discriminated union (`Event`), one cached decoder (`decode`). State is a pure
 fold over these (law 1), so an event carries every fact the engine later decides on, and nothing that can be derived.
-Large things (sources, diffs, logs, briefs) are not here: an event names them by digest (`sha256:...`) in the blob store.
+Large things (sources, diffs, logs, briefs) are not here: an event names them by digest in the blob store.
 
 Adding an event or a field: docs/events.md. A field that is added needs a default, or a new version and an upcaster.
 """
@@ -23,7 +23,7 @@ CheckOutcome = Literal["passed", "flagged", "failed", "skipped", "noted"]
 
 
 class Frozen(BaseModel):
-    """Base of all domain types: immutable, strict about unknown fields, floats may be NaN or infinite only if said so."""
+    """Base of all domain types: immutable, and strict about unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
@@ -64,7 +64,7 @@ class Bounds(Frozen):
 
 
 class Configuration(Frozen):
-    """What the user chose. `seed` makes the inputs; it is in the log and nowhere a worker or a candidate can read it."""
+    """What the user chose. `seed` makes the inputs; it is in the log, where no worker and no candidate reads."""
 
     arm: str = "full"
     bounds: Bounds = Bounds()
@@ -391,7 +391,9 @@ def adapter() -> TypeAdapter[Event]:
 def blob_refs(event: BaseModel) -> tuple[str, ...]:
     """The blobs an event names, in field order: the store must hold each of them."""
     fields = type(event).model_fields.items()
-    values = (getattr(event, name) for name, info in fields if "blob" in info.metadata or _optional_blob(info.annotation))
+    values = (
+        getattr(event, name) for name, info in fields if "blob" in info.metadata or _optional_blob(info.annotation)
+    )
     return tuple(value for value in values if value is not None)
 
 

@@ -41,7 +41,9 @@ def main() -> int:
         last = orjson.loads(done.stdout.strip().split("\n")[-1])
         print(opmend("replay", last["session"], "--log", log).stdout, end="")
         print(opmend("diff", last["session"], "--log", log).stdout, end="")
-        print(f"--> {last['outcome']} after {last['attempts']} attempts in {time.monotonic() - started:.1f} s", flush=True)
+        print(
+            f"--> {last['outcome']} after {last['attempts']} attempts in {time.monotonic() - started:.1f} s", flush=True
+        )
         if last["outcome"] == "accepted":
             accepted.append(task.name)
     repairable = [task.name for task in tasks if task.name not in BEYOND_RULES]

@@ -55,7 +55,12 @@ def sessions(log_url: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("session")
-@click.option("--explain", "explained", is_flag=True, help="Why the candidate was accepted or not: attempts, diffs, evidence, budgets.")
+@click.option(
+    "--explain",
+    "explained",
+    is_flag=True,
+    help="Why the candidate was accepted or not: attempts, diffs, evidence, budgets.",
+)
 @LOG
 @JSON
 def replay(session: str, explained: bool, log_url: str, as_json: bool) -> None:
@@ -78,7 +83,12 @@ def replay(session: str, explained: bool, log_url: str, as_json: bool) -> None:
             import orjson
 
             for envelope, event in zip(history.envelopes, history.events, strict=True):
-                head = {"session": envelope.session, "seq": envelope.seq, "at": envelope.recorded_at, "hash": envelope.hash}
+                head = {
+                    "session": envelope.session,
+                    "seq": envelope.seq,
+                    "at": envelope.recorded_at,
+                    "hash": envelope.hash,
+                }
                 dump({**head, **orjson.loads(payload_of(event))})
             return
         click.echo("\n".join(tell(history)))

@@ -60,7 +60,9 @@ def why(state: SessionState) -> str:
         )
     if isinstance(ended, SessionExhausted):
         best = state.best_attempt
-        reached = f"best checkpoint: attempt {best.number}, {_counts(best)}" if best else "no clean checkpoint was reached"
+        reached = (
+            f"best checkpoint: attempt {best.number}, {_counts(best)}" if best else "no clean checkpoint was reached"
+        )
         return f"not repaired: {ended.reason}; {reached}"
     if isinstance(ended, SessionAborted):
         return f"aborted ({ended.reason}): {ended.detail}"
@@ -146,7 +148,8 @@ def render(answer: dict[str, Any]) -> Iterator[str]:
     for r in answer["refused"]:
         yield f"refused before attempt {r['attempt']}: {r['reason']}" + (f" ({r['pattern']})" if r["pattern"] else "")
     numbers = answer["numeric_evidence"]
-    yield f"numeric evidence (attempt {numbers['attempt']}, {numbers['set'] or 'no'} set, tolerance {answer['tolerance']})"
+    which = f"attempt {numbers['attempt']}, {numbers['set'] or 'no'} set"
+    yield f"numeric evidence ({which}, tolerance {answer['tolerance']})"
     for dtype, row in numbers["by_dtype"].items():
         yield (
             f"  {dtype:<10} {row['passed']:.0f}/{row['cases']:.0f} cases passed, worst MERE {row['mere']:.3g}, "

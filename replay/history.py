@@ -72,7 +72,14 @@ def listing(log: SqlLog) -> Iterable[dict[str, Any]]:
         try:
             history = read_history(log, session)
         except LogError as error:
-            yield {"session": session, "task": None, "outcome": None, "attempts": None, "head": None, "error": str(error)}
+            yield {
+                "session": session,
+                "task": None,
+                "outcome": None,
+                "attempts": None,
+                "head": None,
+                "error": str(error),
+            }
             continue
         row = summary(session, history.state, history.head)
         yield {key: row[key] for key in ("session", "task", "outcome", "attempts", "head")}

@@ -27,7 +27,13 @@ class LiveStory:
         self.json = json
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.quiet = quiet or json
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         self.progress_bar = Progress(*columns, console=self.console, transient=True)
         self.live = self.console.is_terminal and not self.quiet
         self.current: tuple[str, TaskID] | None = None
@@ -37,7 +43,9 @@ class LiveStory:
             self.progress_bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.live:
             self.progress_bar.stop()
 

@@ -26,7 +26,8 @@ def render_check(report: dict[str, Any]) -> Iterator[str]:
     for finding in report["sanitizer"]:
         place = f"{finding['file']}:{finding['line']}" if finding["file"] else "no place"
         mark = "blocking" if finding["kind"] in report["blocking"] else "warning"
-        yield f"  device   ({mark}) {finding['kind']} {finding['api']} {place} x{finding['count']}: {finding['message']}"
+        what = f"{finding['kind']} {finding['api']} {place} x{finding['count']}"
+        yield f"  device   ({mark}) {what}: {finding['message']}"
     integrity = report["integrity"]
     yield f"  integrity {integrity['verdict']}: {integrity['settled_by']}"
     for e in integrity["evidence"]:

@@ -1,4 +1,4 @@
-"""`opmend check`: evaluate and judge one candidate as it stands. The engine's gates without the loop, and without a log.
+"""`opmend check`: evaluate and judge one candidate as it stands: the engine's gates without the loop and the log.
 
 Unlike a session, a check runs the full set even when the compact set fails: the user asked how good the candidate is.
 """

@@ -13,8 +13,8 @@ from statemachine.machine import TERMINAL
 from statemachine.state import Attempt, SessionState
 
 Verb = Literal[
-    "compile", "compact_eval", "full_eval", "anti_cheat", "checkpoint", "accept", "rollback", "forensics", "ask", "exhaust",
-    "abort", "stop",
+    "compile", "compact_eval", "full_eval", "anti_cheat", "checkpoint", "accept", "rollback", "forensics", "ask",
+    "exhaust", "abort", "stop",
 ]  # fmt: skip
 
 
@@ -58,7 +58,9 @@ def _after_rejection(state: SessionState) -> Action:
     if now.number == 0 and now.compiled is not None and not now.compiled.passed:
         error = now.compiled.first_error
         where = f"{error.file}:{error.line}: " if error and error.file else ""
-        return Action("abort", "not-a-near-miss", f"the candidate does not compile: {where}{error.message if error else ''}")
+        return Action(
+            "abort", "not-a-near-miss", f"the candidate does not compile: {where}{error.message if error else ''}"
+        )
     if hopeless := wrapper_taint(now):
         return Action("abort", "tainted-wrapper", f"no kernel patch can make this clean: {hopeless}")
     if now.improved and not now.saved and not now.tainted:
@@ -78,7 +80,9 @@ def restore_point(state: SessionState) -> str:
 def wrapper_taint(attempt: Attempt) -> str | None:
     """The first failed check that lies in the wrapper: outside the worker's reach, so repair is pointless."""
     evidence = attempt.judged.evidence if attempt.judged else ()
-    return next((f"{e.detail} ({e.where})" for e in evidence if e.outcome == "failed" and e.check.startswith("wrapper:")), None)
+    return next(
+        (f"{e.detail} ({e.where})" for e in evidence if e.outcome == "failed" and e.check.startswith("wrapper:")), None
+    )
 
 
 def _over_bound(state: SessionState) -> Action | None:
@@ -88,11 +92,18 @@ def _over_bound(state: SessionState) -> Action | None:
         ("attempts", bounds.attempts, attempts, attempts >= bounds.attempts),
         ("turns", bounds.turns, state.turns, state.turns >= bounds.turns),
         ("refusals", bounds.refusals, state.refused_now, state.refused_now >= bounds.refusals),
-        ("wall_seconds", bounds.wall_seconds, round(state.active_seconds, 3), state.active_seconds >= bounds.wall_seconds),
+        (
+            "wall_seconds",
+            bounds.wall_seconds,
+            round(state.active_seconds, 3),
+            state.active_seconds >= bounds.wall_seconds,
+        ),
     )
     for name, limit, used, over in checks:
         if over:
-            return Action("exhaust", f"the bound on {name} is reached ({used:g} of {limit:g})", bound=(name, limit, used))
+            return Action(
+                "exhaust", f"the bound on {name} is reached ({used:g} of {limit:g})", bound=(name, limit, used)
+            )
     return None
 
 

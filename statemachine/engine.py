@@ -117,11 +117,13 @@ class Engine:
         configuration: Configuration,
         *,
         knowledge: str | None = None,
+        warnings: tuple[str, ...] = (),
         listener: Listener | None = None,
     ) -> Engine:
-        """Begin a session: SessionOpened is durable when this returns."""
+        """Begin a session: SessionOpened is durable when this returns. `warnings` about the task go on the record."""
+        ref = ports.task.ref
         event = SessionOpened(
-            task=ports.task.ref,
+            task=ref.model_copy(update={"warnings": (*ref.warnings, *warnings)}),
             candidate=sources.store(ports.blobs, ports.task.candidate),
             configuration=configuration,
             worker=ports.worker.identity(),
@@ -227,7 +229,9 @@ class Engine:
         if self._built is None or self._built[0] != digest:
             outcome, _ = self._build(digest)
             if not outcome.passed:
-                raise RuntimeError(f"candidate {digest[:19]} was built before and does not build any more: {outcome.log}")
+                raise RuntimeError(
+                    f"candidate {digest[:19]} was built before and does not build any more: {outcome.log}"
+                )
         assert self._built is not None
         return self._built[1]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from events.types import CaseResult, CaseSet, Evidence, SanitizerFinding
+from events.types import CaseResult, CaseSet, Evidence, Feature, SanitizerFinding
 from statemachine.forensics.features import observe
 from statemachine.ports import CaseData, CaseRun, Task, Toolchain
 from statemachine.tolerance import Comparison, Policy, compare_outputs
@@ -103,7 +103,7 @@ def judge_case(case: CaseData, run: CaseRun, policy: Policy) -> CaseResult:
     comparisons = compare_outputs(policy, run.outputs, case.expected)
     worst = min(comparisons, key=lambda c: (c.passed, c.match_ratio, -c.error))
     bad = next((i for i, c in enumerate(comparisons) if c is worst), 0)
-    features = ()
+    features: tuple[Feature, ...] = ()
     if not worst.passed and bad < len(run.outputs) and bad < len(case.expected):
         features = observe(run.outputs[bad], case.expected[bad], worst.bad, attributes=dict(case.descriptor))
     several = f"output {bad}: " if len(case.expected) > 1 and not worst.passed else ""

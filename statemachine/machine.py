@@ -149,8 +149,11 @@ def move_of(event: Event) -> tuple[str, bool | None]:
 
 
 def build_machine(model: Any, initial: Status, append: Callable[[Event], None]) -> Machine:
-    """The live machine over `model` (which gets `.trigger` and `.status`). `append` runs before the state moves: if it raises, the
-    state has not moved; an illegal trigger raises transitions.MachineError before anything is appended."""
+    """The live machine over `model`, which gets `.trigger` and `.status`.
+
+    `append` runs before the state moves: if it raises, the state has not moved. An illegal trigger raises
+    transitions.MachineError before anything is appended.
+    """
     from transitions import Machine
 
     def before(data: EventData) -> None:

@@ -1,7 +1,7 @@
 """What the engine needs from the outside world, as small Protocols. The adapters fit them; this folder imports none.
 
-`Task` gives the operator (sources, cases, expected values), `Toolchain` builds and runs candidates in processes of their
-own, `Worker` proposes patches, `Knowledge` retrieves patterns, `EventLog` and `BlobStore` remember, `Clock` tells time.
+`Task` gives the operator (sources, cases, expected values), `Toolchain` builds and runs candidates in their own
+processes, `Worker` proposes patches, `Knowledge` retrieves patterns, `EventLog` and `BlobStore` remember, `Clock` tells time.
 Arrays at this boundary are numpy arrays (bfloat16 through ml_dtypes); torch exists only behind the ports.
 """
 
@@ -220,7 +220,7 @@ class GiveUp:
 
 
 class Floor(Protocol):
-    """The worker's way to put its own events (turns, conversations, retrievals) on the record while it has the floor."""
+    """The worker's way to put its own events (turns, retrievals) on the record while it has the floor."""
 
     def record(self, event: Event) -> None: ...
     def blob(self, data: bytes) -> str: ...

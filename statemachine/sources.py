@@ -19,5 +19,7 @@ def load(blobs: BlobStore, digest: str) -> Candidate:
     try:
         manifest = files_of(blobs.get(digest))
     except ValueError as error:
-        raise VerificationError(f"blob {digest} is no candidate ({error}): the log is damaged, run `opmend verify`") from error
+        raise VerificationError(
+            f"blob {digest} is no candidate ({error}): the log is damaged, run `opmend verify`"
+        ) from error
     return Candidate({path: blobs.get(name).decode() for path, name in manifest.items()})

@@ -1,4 +1,4 @@
-"""State is a pure fold of events (law 1): budgets, best checkpoint, verdicts and outcome are derived here, never stored.
+"""State is a pure fold of events (law 1): budgets, checkpoint, verdicts and outcome are derived here, never stored.
 
 `fold(envelopes or (seq, time, event) triples)` gives a `SessionState`; `apply` advances one by one event. An event that
 the machine does not allow raises `IllegalTransition` with its number: a corrupted log is reported, not guessed at.
@@ -208,7 +208,9 @@ def _absorb(state: SessionState, event: Event, seq: int) -> SessionState:
 
 
 def _same(
-    now: Attempt, event: CompileFinished | CompactEvaluated | FullEvaluated | IntegrityJudged | CheckpointSaved, seq: int
+    now: Attempt,
+    event: CompileFinished | CompactEvaluated | FullEvaluated | IntegrityJudged | CheckpointSaved,
+    seq: int,
 ) -> Attempt:
     if event.attempt != now.number or event.candidate != now.candidate:
         raise IllegalTransition(seq, f"{event.type} speaks of another attempt or candidate than attempt {now.number}")

@@ -1,6 +1,6 @@
 """Fixtures of the whole suite: the command line in this process, and one build cache for all tests.
 
-The cache is keyed by content and kept between runs (`.opmend/test-cache`), so that a second `make test` compiles nothing.
+The cache is keyed by content and kept between runs (`.opmend/test-cache`): a second `make test` compiles nothing.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ def cache() -> Path:
 
 
 @pytest.fixture
-def opmend(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Opmend:
+def opmend(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Opmend:
     """`opmend("check", task, "--json")`: the real command line, its log and cache set through the environment."""
     monkeypatch.setenv("OPMEND_LOG", str(tmp_path / "log.db"))
     monkeypatch.setenv("OPMEND_CACHE", str(cache))

@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("events", "statemachine", "kb", "adapters", "replay")
 #: Which of our packages each may import (DESIGN: arrows point one way). `cli` may import all.
+#: Modules that may be longer, and why.
+LONGER = {"events/types.py": "the catalogue is one union in one place", "statemachine/engine.py": "one act per event"}
 ARROWS = {
     "events": {"events"},
     "statemachine": {"statemachine", "events"},
@@ -57,7 +59,7 @@ def arrows() -> Iterator[str]:
 def sizes() -> Iterator[str]:
     for path in modules():
         lines = path.read_text().count("\n")
-        if lines > MAX_LINES:
+        if lines > MAX_LINES and str(path.relative_to(ROOT)) not in LONGER:
             yield f"{path.relative_to(ROOT)}: {lines} lines (at most {MAX_LINES})"
 
 
@@ -66,7 +68,8 @@ def foreign() -> Iterator[str]:
         if path.suffix in {".py", ".md", ".toml", ".h", ".cpp", ".yaml", ".json", ""} and path != Path(__file__):
             for number, text in enumerate(path.read_text(errors="replace").split("\n"), 1):
                 if match := FORBIDDEN.search(text):
-                    yield f"{path.relative_to(ROOT)}:{number}: names {match[0]!r}: a path of one machine, or a registry's host"
+                    where = f"{path.relative_to(ROOT)}:{number}"
+                    yield f"{where}: names {match[0]!r}: a path of one machine, or a registry's host"
 
 
 def docstrings() -> Iterator[str]:

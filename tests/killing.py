@@ -40,7 +40,13 @@ def main() -> None:
         with resume_session(session, opened, first, Path(cache), log, killer) as engine:
             engine.run()
     else:
-        options = {"tolerance": "cann-ecosystem", "seed": 2026, "check_level": 3, "case_seconds": 60.0, "case_memory_mb": 4096}
+        options = {
+            "tolerance": "cann-ecosystem",
+            "seed": 2026,
+            "check_level": 3,
+            "case_seconds": 60.0,
+            "case_memory_mb": 4096,
+        }
         settings = Settings.of({**options, "cache": Path(cache)})
         with open_session(session, Path(task), settings, log, killer) as engine:
             engine.run()

@@ -63,9 +63,7 @@ def full(n: int, *ratios: float) -> t.FullEvaluated:
 
 
 def judged(n: int, verdict: t.Verdict = "undetermined", *evidence: t.Evidence) -> t.IntegrityJudged:
-    return t.IntegrityJudged(
-        attempt=n, candidate=digest(n), verdict=verdict, evidence=evidence, settled_by="test"
-    )
+    return t.IntegrityJudged(attempt=n, candidate=digest(n), verdict=verdict, evidence=evidence, settled_by="test")
 
 
 def saved(n: int) -> t.CheckpointSaved:
@@ -74,13 +72,23 @@ def saved(n: int) -> t.CheckpointSaved:
 
 def forensics(n: int, candidate: int | None = None) -> t.ForensicsRecorded:
     return t.ForensicsRecorded(
-        attempt=n, candidate=digest(n if candidate is None else candidate), features=(), mechanisms=(), brief=digest(902)
+        attempt=n,
+        candidate=digest(n if candidate is None else candidate),
+        features=(),
+        mechanisms=(),
+        brief=digest(902),
     )
 
 
 def patch(n: int, base: int = 0) -> t.PatchProposed:
     return t.PatchProposed(
-        attempt=n, base=digest(base), candidate=digest(n), diff=digest(903), files=("k.cpp",), pattern="P", rationale="r"
+        attempt=n,
+        base=digest(base),
+        candidate=digest(n),
+        diff=digest(903),
+        files=("k.cpp",),
+        pattern="P",
+        rationale="r",
     )
 
 

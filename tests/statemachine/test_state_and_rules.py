@@ -34,8 +34,8 @@ def verbs(events: list[t.Event]) -> list[str]:
 
 def test_a_repair_goes_through_every_gate_in_order() -> None:
     assert verbs(ACCEPTED) == [
-        "compile", "compact_eval", "anti_cheat", "checkpoint", "forensics", "ask", "compile", "compact_eval", "full_eval",
-        "anti_cheat", "checkpoint", "accept", "stop",
+        "compile", "compact_eval", "anti_cheat", "checkpoint", "forensics", "ask", "compile", "compact_eval",
+        "full_eval", "anti_cheat", "checkpoint", "accept", "stop",
     ]  # fmt: skip
     state = fold(timed(ACCEPTED))
     assert (state.outcome, state.best, state.current.number) == ("accepted", 1, 1)
@@ -50,7 +50,9 @@ def test_a_near_miss_that_does_not_compile_is_judged_and_then_the_session_aborts
 
 
 def test_a_taint_in_the_wrapper_ends_the_session_because_no_patch_can_cure_it() -> None:
-    evidence = t.Evidence(check="wrapper:compute", outcome="failed", detail="torch.softmax", where="model_new_ascendc.py:9")
+    evidence = t.Evidence(
+        check="wrapper:compute", outcome="failed", detail="torch.softmax", where="model_new_ascendc.py:9"
+    )
     events = [opened(), compiled(0), compact(0, 0.5), judged(0, "tainted", evidence)]
     action = decide(fold(timed(events)))
     assert (action.verb, action.reason) == ("abort", "tainted-wrapper")
@@ -96,9 +98,13 @@ def test_full_coverage_at_the_threshold_counts_as_progress_even_if_not_better() 
 
 def test_scores_compare_full_then_compact_then_ratio_then_error() -> None:
     ladder = [
-        Score(0, 9, 0.99, -0.0), Score(1, 0, 0.0, -1.0), Score(1, 1, 0.0, -1.0), Score(1, 1, 0.5, -0.9), Score(1, 1, 0.5, -0.1),
-    ]  # fmt: skip
-    assert sorted(reversed(ladder)) == ladder
+        Score(0, 9, 0.99, -0.0),
+        Score(1, 0, 0.0, -1.0),
+        Score(1, 1, 0.0, -1.0),
+        Score(1, 1, 0.5, -0.9),
+        Score(1, 1, 0.5, -0.1),
+    ]
+    assert sorted(ladder[::-1]) == ladder
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,11 @@ def test_a_worker_whose_patches_are_always_refused_is_stopped() -> None:
 def test_the_time_a_session_lay_dead_does_not_count_against_its_wall_clock() -> None:
     events: list[t.Event] = [opened(wall_seconds=10), compiled(0)]
     resumed = t.SessionResumed(engine="test", toolchain={}, isolation={})
-    stream = [*timed(events), (START + timedelta(days=2), resumed), (START + timedelta(days=2, seconds=3), compact(0, 0.5))]
+    stream = [
+        *timed(events),
+        (START + timedelta(days=2), resumed),
+        (START + timedelta(days=2, seconds=3), compact(0, 0.5)),
+    ]
     state = fold(stream)
     assert state.active_seconds == 4.0
     assert budget_left(state)["wall_seconds"] == 6.0

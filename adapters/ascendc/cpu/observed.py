@@ -22,7 +22,7 @@ from statemachine.integrity.dynamic import (
 def case_evidence(side: Mapping[str, Any], launches: Sequence[Mapping[str, Any]]) -> tuple[Evidence, ...]:
     """Evidence of one completed case from the runner's side file and the device's launches.
 
-    What the side file lacks (a candidate can break it) gives no evidence, and the judge then reports the check as skipped.
+    What the side file lacks (a candidate can break it) gives no evidence; the judge reports it as skipped.
     """
     found: list[Evidence] = []
     if isinstance(ops := side.get("forward_ops"), dict):

@@ -1,4 +1,4 @@
-"""The `Toolchain` port on this CPU: build a candidate with the host compiler, run it case by case in processes of its own.
+"""The `Toolchain` port on this CPU: build with the host compiler, run case by case in processes of its own.
 
 Nothing here judges: numbers are compared by the engine, evidence is weighed by `statemachine.integrity`. What the
 candidate's process says about itself (launches, findings, operators seen) is passed on as evidence from that process.
@@ -21,14 +21,14 @@ from adapters import sandbox, tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.build import BuildResult, build
 from adapters.ascendc.cpu.cache import digest_tree
+from adapters.ascendc.cpu.observed import case_evidence
 from adapters.ascendc.cpu.symbolise import Symboliser
 from adapters.runner import client
 from adapters.runner.materialise import materialise
-from adapters.tasks.direct import DirectTask, derive
+from adapters.tasks.direct import DirectTask
 from adapters.tasks.layout import WRAPPER
 from events.types import CompilerError, Evidence, SanitizerFinding
 from statemachine.candidate import Candidate
-from adapters.ascendc.cpu.observed import case_evidence
 from statemachine.ports import Array, BuildOutcome, CaseData, CaseRun, EnvironmentMissing, InfrastructureError, Task
 
 _MAX_OUTPUT_BYTES = 2 << 30
@@ -82,8 +82,10 @@ class CpuToolchain:
                 (kernel / name).write_bytes(text.encode())
             try:
                 result = build(kernel, level=level, cache=self._cache)
-            except sandbox.SandboxError as error:
-                raise EnvironmentMissing(f"the CPU device cannot be built here: {error}; see `opmend doctor`") from error
+            except sandbox.SandboxError as missing:
+                raise EnvironmentMissing(
+                    f"the CPU device cannot be built here: {missing}; see `opmend doctor`"
+                ) from missing
         error = result.first_error
         return BuildOutcome(
             passed=result.ok,
@@ -114,7 +116,7 @@ class CpuToolchain:
             self._limits,
             init_inputs_file=task.init_inputs(self._seed),
             task_name=task.ref.name,
-            seed=derive(self._seed, "init", 0),
+            seed=task.construction_seed(self._seed),
             server=self._server,
         )
         try:
