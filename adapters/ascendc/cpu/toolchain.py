@@ -24,7 +24,7 @@ from adapters.ascendc.cpu.cache import digest_tree
 from adapters.ascendc.cpu.observed import case_evidence
 from adapters.ascendc.cpu.symbolise import Symboliser
 from adapters.runner import client
-from adapters.runner.materialise import materialise
+from adapters.runner.materialise import materialise, needed_helpers
 from adapters.tasks.direct import DirectTask
 from adapters.tasks.layout import WRAPPER
 from events.types import CompilerError, Evidence, SanitizerFinding
@@ -108,7 +108,7 @@ class CpuToolchain:
             task_dir=task.directory,
             wrapper=WRAPPER,
             module_so=handle.result.so_path,
-            helpers=tuple(task.helpers),
+            helpers=needed_helpers(task.directory, wrapper=WRAPPER, task_name=task.ref.name),
         )
         runner = client.Runner(
             folder,

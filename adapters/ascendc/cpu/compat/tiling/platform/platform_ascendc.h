@@ -1,0 +1,48 @@
+// Stands for CANN's <tiling/platform/platform_ascendc.h>: what host code asks about the modelled device (an Atlas A2
+// with 20 cube and 40 vector cores).
+#ifndef OPMEND_PLATFORM_ASCENDC_H
+#define OPMEND_PLATFORM_ASCENDC_H
+
+#include <cstdint>
+
+namespace platform_ascendc {
+
+enum class CoreMemType { L0_A, L0_B, L0_C, L1, L2, UB, HBM, RESERVED };
+enum class SocVersion { ASCEND910 = 0, ASCEND910B, ASCEND310P, ASCEND310B, RESERVED_VERSION };
+
+class PlatformAscendC {
+public:
+    uint32_t GetCoreNum() const { return 40; }
+    uint32_t GetCoreNumAic() const { return 20; }
+    uint32_t GetCoreNumAiv() const { return 40; }
+    uint32_t GetCoreNumVector() const { return 40; }
+    uint32_t GetLibApiWorkSpaceSize() const { return 16U << 20; }
+    SocVersion GetSocVersion() const { return SocVersion::ASCEND910B; }
+    void GetCoreMemSize(const CoreMemType &type, uint64_t &size) const
+    {
+        switch (type) {
+            case CoreMemType::L0_A:
+            case CoreMemType::L0_B: size = 64ULL << 10; break;
+            case CoreMemType::L0_C: size = 128ULL << 10; break;
+            case CoreMemType::L1: size = 512ULL << 10; break;
+            case CoreMemType::L2: size = 192ULL << 20; break;
+            case CoreMemType::UB: size = 192ULL << 10; break;
+            case CoreMemType::HBM: size = 64ULL << 30; break;
+            default: size = 0; break;
+        }
+    }
+};
+
+class PlatformAscendCManager {
+public:
+    static PlatformAscendC *GetInstance()
+    {
+        static PlatformAscendC platform;
+        return &platform;
+    }
+    static PlatformAscendC *GetInstance(const char *) { return GetInstance(); }
+};
+
+}  // namespace platform_ascendc
+
+#endif

@@ -1,0 +1,5 @@
+// Stands for the torch header of this name.
+#ifndef OPMEND_TORCH_TORCH_H
+#define OPMEND_TORCH_TORCH_H
+#include "../torch/extension.h"
+#endif
