@@ -1,7 +1,8 @@
 """What the engine needs from the outside world, as small Protocols. The adapters fit them; this folder imports none.
 
 `Task` gives the operator (sources, cases, expected values), `Toolchain` builds and runs candidates in their own
-processes, `Worker` proposes patches, `Knowledge` retrieves patterns, `EventLog` and `BlobStore` remember, `Clock` tells time.
+processes, `Worker` proposes patches, `Knowledge` retrieves patterns, `EventLog` and `BlobStore` remember, `Clock` tells
+time.
 Arrays at this boundary are numpy arrays (bfloat16 through ml_dtypes); torch exists only behind the ports.
 """
 

@@ -26,6 +26,7 @@ def tree(folder: Path) -> dict[str, bytes]:
         ({"plus.json": case(8, dtype="float17")}, "float17"),
         ({"plus.json": "[]"}, "plus.json"),
         ({"model.py": "class Model(:\n"}, "model.py:1"),
+        ({"model_new_ascendc.py": "class ModelNew(:\n"}, "model_new_ascendc.py:1"),
     ],
 )
 def test_a_broken_task_is_named_and_exits_2(

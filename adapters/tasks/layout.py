@@ -55,6 +55,7 @@ def find_layout(directory: Path, kernel: Path | None = None) -> Layout:
     model = _read(directory / MODEL, "the reference (class Model)")
     functions = _functions(model, directory / MODEL)
     wrapper = _read(directory / WRAPPER, "the wrapper (class ModelNew)")
+    _parse(wrapper, directory / WRAPPER)
     compact, full = _case_files(directory)
     used = {MODEL, WRAPPER, *(path.name for path in (compact, full) if path)}
     return Layout(
@@ -104,12 +105,17 @@ def _read(path: Path, what: str) -> str:
         raise UsageError(f"{path}: cannot be read as UTF-8 text: {error}") from error
 
 
+def _parse(source: str, path: Path) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise UsageError(f"{path}{line}: not Python: {getattr(error, 'msg', error)}") from error
+
+
 def _functions(source: str, path: Path) -> frozenset[str]:
     """Names bound at the top level of model.py, read without running it."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: not Python: {error.msg}") from error
+    tree = _parse(source, path)
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

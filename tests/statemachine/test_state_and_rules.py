@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 
 import pytest
@@ -104,7 +105,7 @@ def test_scores_compare_full_then_compact_then_ratio_then_error() -> None:
         Score(1, 1, 0.5, -0.9),
         Score(1, 1, 0.5, -0.1),
     ]
-    assert sorted(ladder[::-1]) == ladder
+    assert all(worse < better for worse, better in itertools.pairwise(ladder))
 
 
 @pytest.mark.parametrize(
