@@ -37,7 +37,7 @@ from statemachine.evaluate import evaluate
 from statemachine.intake import receive
 from statemachine.integrity.judge import judge
 from statemachine.integrity.static import read_statically
-from statemachine.machine import Status, build_machine, move_of
+from statemachine.machine import Live, build_machine, move_of
 from statemachine.ports import (
     BlobStore,
     Clock,
@@ -103,9 +103,8 @@ class Engine:
             "exhaust": self._exhaust,
             "abort": self._abort,
         }
-        self.trigger: Callable[..., bool]  # this and `status` are put here by the machine
-        self.status: Status
-        build_machine(self, state.status, self._append)
+        self._live = Live()
+        build_machine(self._live, state.status, self._append)
 
     # ------------------------------------------------------------ opening and resuming
 
@@ -180,10 +179,15 @@ class Engine:
         return self.state
 
     def record(self, event: Event) -> None:
-        """Append `event` if the machine allows it now. The state moves only when the append is durable."""
+        """Append `event` if the machine allows it now. The state moves only when the append is durable.
+
+        A retrieval that the log already holds (the worker was asked again after a refusal or a crash) is not repeated.
+        """
+        if event in self.state.retrieved:
+            return
         trigger, passed = move_of(event)
-        self.trigger(trigger, event=event, passed=passed)
-        assert self.status == self.state.status, "the live machine and the fold disagree"
+        self._live.trigger(trigger, event=event, passed=passed)
+        assert self._live.status == self.state.status, "the live machine and the fold disagree"
         self.listener.event(self.state, event)
 
     def _append(self, event: Event) -> None:

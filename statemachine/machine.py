@@ -148,7 +148,14 @@ def move_of(event: Event) -> tuple[str, bool | None]:
     return trigger, None
 
 
-def build_machine(model: Any, initial: Status, append: Callable[[Event], None]) -> Machine:
+class Live:
+    """What the live machine moves: the machine puts `status` and `trigger` here."""
+
+    status: Status
+    trigger: Callable[..., bool]
+
+
+def build_machine(model: Live, initial: Status, append: Callable[[Event], None]) -> Machine:
     """The live machine over `model`, which gets `.trigger` and `.status`.
 
     `append` runs before the state moves: if it raises, the state has not moved. An illegal trigger raises

@@ -54,7 +54,7 @@ def test_a_session_killed_in_every_state_ends_like_one_that_was_not(
         if state.outcome is not None:
             break
         killed_in.add(state.status)
-        if len(killed_in) and lead(where, cache, task, "killed", 2) == 0:
+        if lead(where, cache, task, "killed", 2) == 0:
             break  # SessionResumed, and one more event, then SIGKILL
     with SqlLog(where) as log:
         killed = read_history(log, "killed")

@@ -13,11 +13,21 @@ import pytest
 from tests.conftest import ROOT, Opmend
 from tests.tiny import ALIGNED_ONLY, KERNEL, write_task
 
-BLOCKED = (
-    "import sys\n"
-    "for name in ('adapters', 'kb', 'torch', 'subprocess', 'ast_grep_py', 'tree_sitter'): sys.modules[name] = None\n"
-    "import cli; cli.run()\n"
-)
+BLOCKED = """
+import sys
+
+for name in ("adapters", "kb", "torch", "ast_grep_py", "tree_sitter"):
+    sys.modules[name] = None
+
+def refuse(event, arguments):
+    if event in ("subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.system"):
+        raise RuntimeError(f"replay executed something: {event}")
+
+sys.addaudithook(refuse)
+import cli
+
+cli.run()
+"""
 
 
 @pytest.fixture

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from transitions import MachineError
 
 from events import types as t
-from statemachine.machine import LIVE, NEXT, TERMINAL, TRANSITIONS, TRIGGERS, Status, build_machine, move_of
+from statemachine.machine import LIVE, NEXT, TERMINAL, TRANSITIONS, TRIGGERS, Live, Status, build_machine, move_of
 from tests.statemachine.streams import compiled, judged, opened
 
 STATUSES: tuple[Status, ...] = (*LIVE, *sorted(TERMINAL))  # type: ignore[assignment]
 MOVES = sorted({(trigger, passed) for trigger in TRIGGERS.values() for passed in (None, True, False)}, key=str)
 
 
-class Model:
-    """What the machine moves."""
-
-    trigger: Any
-    status: Status
-
-
 @pytest.mark.parametrize("status", STATUSES)
 def test_the_live_machine_and_the_replay_table_agree_on_every_move(status: Status) -> None:
     for trigger, passed in MOVES:
-        model, appended = Model(), []
+        model, appended = Live(), []
         build_machine(model, status, appended.append)
         expected = NEXT.get((status, trigger, passed))
         try:
@@ -41,7 +32,7 @@ def test_a_failing_append_leaves_the_state_where_it_was() -> None:
     def refuse(event: object) -> None:
         raise OSError("disk full")
 
-    model = Model()
+    model = Live()
     build_machine(model, "opened", refuse)
     with pytest.raises(OSError, match="disk full"):
         model.trigger("compile", event=compiled(0), passed=True)

@@ -104,10 +104,13 @@ def test_case_features_are_averaged_over_failing_cases() -> None:
 
 
 def test_findings_and_statuses_become_features_and_mechanisms() -> None:
-    finding = SanitizerFinding(kind="pipe-hazard", file="k.h", line=3, message="read before written", count=4)
+    finding = SanitizerFinding(
+        kind="pipe-hazard", api="DataCopy", file="k.h", line=3, message="read before written", count=4
+    )
     diagnosis = diagnose([case(0, (9,), False, status="timeout")], [finding])
     found = names(diagnosis)
     assert found["finding:pipe-hazard"].facts["count"] == 4
+    assert found["finding:pipe-hazard:DataCopy"].facts["count"] == 4
     assert found["status:timeout"].strength == 1.0
     assert diagnosis.mechanisms[0].name == "a pipeline does not wait for another"
 

@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from events.types import Feature
 from statemachine.forensics import VOCABULARY, observe
@@ -210,6 +212,14 @@ def test_integers_off_by_one_are_ties_and_off_by_five_are_not() -> None:
     assert "ties-only" not in seen(five, gold)
 
 
+def test_a_carry_that_is_missing_down_the_rows_is_an_offset_per_column() -> None:
+    gold = np.cumsum(tensor(100, 24), axis=0).astype(np.float32)
+    got = gold.copy()
+    got[32:] -= gold[31]
+    assert seen(got, gold)["offset-constant"].facts["down"] == 1
+    assert "offset-constant" not in seen(tensor(100, 24), gold)
+
+
 def test_a_small_error_everywhere_is_uniform() -> None:
     gold = tensor(2048)
     noisy = (gold * (1 + 1e-3 * RNG.standard_normal(2048))).astype(np.float32)
@@ -267,3 +277,43 @@ def test_every_observed_name_is_in_the_vocabulary_and_facts_hold_no_expected_val
 def test_special_integers_and_bools_do_not_raise() -> None:
     gold = RNG.integers(0, 2, 64).astype(bool)
     assert "all-bad" in {f.name for f in observe(~gold, gold, np.ones(64, bool), attributes={})}
+
+
+def test_a_lost_sign_of_zero_and_special_values_of_bfloat16_are_counted() -> None:
+    gold = np.zeros(64, np.float32)
+    gold[::2] = -0.0
+    found = seen(np.zeros(64, np.float32), gold, np.signbit(gold))
+    assert found["special-map"].facts["zero_sign"] == 32
+    half = np.ones(64, ml_dtypes.bfloat16)
+    got = half.copy()
+    got[:8] = np.inf
+    assert seen(got, half)["overflow"].facts["inf"] == 8
+
+
+def test_structure_in_positions_excludes_scatter() -> None:
+    gold = tensor(500, 40)
+    got = gold.copy()
+    got[:, 38:] = 0
+    found = seen(got, gold)
+    assert "tail-only" in found
+    assert "scattered" not in found
+
+
+@given(
+    shape=st.sampled_from([(7,), (3, 5), (2, 3, 4), (1, 40)]),
+    dtype=st.sampled_from([np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.int64, np.uint8]),
+    seed=st.integers(0, 10**6),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_tensor_is_described_in_the_vocabulary(shape: tuple[int, ...], dtype: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pool = (
+        np.array([0, 1, 2, 3, 100])
+        if np.dtype(dtype).kind in "iu"
+        else np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, 6e4])
+    )
+    actual, gold = (rng.choice(pool, shape).astype(dtype) for _ in range(2))
+    for feature in observe(actual, gold, rng.random(shape) < 0.5, attributes={}):
+        assert known(feature.name)
+        assert 0 <= feature.strength <= 1
+        assert all(np.isfinite(value) for value in feature.facts.values())

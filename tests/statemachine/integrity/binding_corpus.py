@@ -153,7 +153,7 @@ HONEST: dict[str, dict[str, str]] = {
     ),
     "kernels made by a macro": folder(
         GOOD,
-        kernel="#define MAKE(suffix, T) \\\n    extern \"C\" __global__ __aicore__ void op_##suffix(GM_ADDR x) {}\n"
+        kernel='#define MAKE(suffix, T) \\\n    extern "C" __global__ __aicore__ void op_##suffix(GM_ADDR x) {}\n'
         "MAKE(fp16, half)\nMAKE(fp32, float)\n"
         "void op_do(uint32_t b, void* s, uint8_t* x)\n"
         "{ op_fp16<<<b, nullptr, s>>>(x); op_fp32<<<b, nullptr, s>>>(x); }",

@@ -73,9 +73,7 @@ def test_ctypes_is_undetermined_and_not_failed() -> None:
     assert any(e.check == "wrapper:ctypes" and e.outcome == "flagged" for e in report.evidence)
 
 
-@pytest.mark.parametrize(
-    "source", ["", "(" * 5000, "x = 1\x00", "class ModelNew: pass", "é = 1", "s = '\ud800'"]
-)
+@pytest.mark.parametrize("source", ["", "(" * 5000, "x = 1\x00", "class ModelNew: pass", "é = 1", "s = '\ud800'"])
 def test_hostile_text_is_a_finding_and_never_an_exception(source: str) -> None:
     assert any(e.outcome == "failed" for e in read_wrapper(source, FILE, helpers={}).evidence)
 

@@ -239,8 +239,9 @@ CHEATS: dict[str, tuple[str, str, str]] = {
         "failed",
     ),
     "loop left before the launch": (
-        forward("y = torch.empty_like(x)\nfor i in range(3):\n    if i == 0:\n        break\n"
-            "    _ext.run(x, y)\nreturn y"),
+        forward(
+            "y = torch.empty_like(x)\nfor i in range(3):\n    if i == 0:\n        break\n    _ext.run(x, y)\nreturn y"
+        ),
         "no-launch",
         "failed",
     ),
@@ -306,7 +307,7 @@ HONEST: dict[str, str] = {
     "own submodule": forward(
         "return self.h(x)",
         head="class H(nn.Module):\n    def forward(self, t):\n        return _ext.run(t)",
-        init="self.h = H()"
+        init="self.h = H()",
     ),
     "autograd function": forward(
         "return Fn.apply(x)",
