@@ -1,0 +1,253 @@
+// The vector unit: how one instruction walks over its operands.
+//
+// Two shapes exist. The count form covers `count` consecutive elements. The repeat form runs `repeat` times over 8
+// blocks of 32 bytes whose places are given by block and repeat strides, with a mask that picks lanes. Both handle one
+// repeat at a time and read all of its inputs before they write: an instruction whose operands overlap partly behaves
+// as on the device (a widening Cast onto its own buffer destroys what later repeats read).
+#ifndef OPMEND_API_ENGINE_H
+#define OPMEND_API_ENGINE_H
+
+#include "api/params.h"
+#include "api/tensor.h"
+
+namespace opmend {
+
+/// Lanes of one repeat that take part, for every repeat of an instruction.
+class LaneMask {
+public:
+    /// Lanes 0..count-1 of every repeat.
+    static LaneMask first(uint64_t count)
+    {
+        LaneMask mask;
+        mask.bits_[0] = count >= 64 ? ~0ull : (1ull << count) - 1;
+        mask.bits_[1] = count >= 128 ? ~0ull : count > 64 ? (1ull << (count - 64)) - 1 : 0;
+        return mask;
+    }
+    static LaneMask bitwise(const uint64_t bits[])
+    {
+        LaneMask mask;
+        mask.bits_[0] = bits[0];
+        mask.bits_[1] = bits[1];
+        return mask;
+    }
+    /// What SetVectorMask and SetMaskCount left on the core.
+    static LaneMask from_core()
+    {
+        LaneMask mask;
+        mask.bits_[0] = g_core->mask[0];
+        mask.bits_[1] = g_core->mask[1];
+        if (g_core->mask_count) {
+            mask.counted_ = true;
+            mask.elements_ = g_core->mask[0];
+        }
+        return mask;
+    }
+
+    bool active(size_t repeat, size_t lane, size_t lanes) const
+    {
+        return counted_ ? repeat * lanes + lane < elements_ : (bits_[lane / 64] >> (lane % 64) & 1) != 0;
+    }
+    /// In counter mode the element count, not the repeat argument, says how often to repeat.
+    size_t repeats(size_t given, size_t lanes) const { return counted_ ? (elements_ + lanes - 1) / lanes : given; }
+
+    /// Leaves the mask on the core, as the instruction does when the API sets it.
+    void store() const
+    {
+        g_core->mask[0] = bits_[0];
+        g_core->mask[1] = bits_[1];
+    }
+
+private:
+    uint64_t bits_[2] = {0, 0};
+    uint64_t elements_ = 0;
+    bool counted_ = false;
+};
+
+/// The mask of a call: from its arguments, or from the core when the call says that it was set before.
+template <bool set_mask>
+inline LaneMask call_mask(uint64_t count)
+{
+    if constexpr (set_mask) {
+        const LaneMask mask = LaneMask::first(count);
+        mask.store();
+        return mask;
+    } else {
+        return LaneMask::from_core();
+    }
+}
+template <bool set_mask>
+inline LaneMask call_mask(const uint64_t bits[])
+{
+    if constexpr (set_mask) {
+        const LaneMask mask = LaneMask::bitwise(bits);
+        mask.store();
+        return mask;
+    } else {
+        return LaneMask::from_core();
+    }
+}
+
+/// An operand of a repeat form. Strides are in 32-byte blocks.
+template <class T>
+struct Strided {
+    const AscendC::LocalTensor<T> &tensor;
+    size_t block_stride, repeat_stride;
+
+    static constexpr size_t kPerBlock = kBlockBytes / sizeof(T);
+
+    uint8_t *at(size_t repeat, size_t lane) const
+    {
+        return tensor.bytes() + (repeat * repeat_stride + lane / kPerBlock * block_stride) * kBlockBytes +
+               lane % kPerBlock * sizeof(T);
+    }
+};
+
+template <class T>
+inline T load(const uint8_t *at)
+{
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    return value;
+}
+
+/// Lanes an instruction handles per repeat: as many as the widest operand has in 256 bytes.
+template <class... T>
+constexpr size_t lanes_of()
+{
+    constexpr size_t widest = std::max({sizeof(T)...});
+    return std::min(kRepeatBytes / widest, kMaxLanes);
+}
+
+template <class T>
+inline void touch_lanes(const char *api, const Strided<T> &operand, size_t repeat, const bool *active, size_t lanes,
+                        bool write)
+{
+    for (size_t block = 0; block < lanes; block += Strided<T>::kPerBlock) {
+        const size_t end = std::min(block + Strided<T>::kPerBlock, lanes);
+        size_t first = block, last = end;
+        while (first < end && !active[first]) {
+            ++first;
+        }
+        while (last > first && !active[last - 1]) {
+            --last;
+        }
+        if (first < last) {
+            touch(api, PipeV, operand.tensor.extent(), operand.at(repeat, first), (last - first) * sizeof(T), write);
+        }
+    }
+}
+
+inline void check_start(const char *api, const uint8_t *address, unsigned alignment = kBlockBytes)
+{
+#if OPMEND_CHECK >= 1
+    if (address != nullptr && static_cast<size_t>(address - g_core->ub) % alignment != 0) {
+        rt::ub_misaligned(api, address, alignment);
+    }
+#else
+    (void)api, (void)address, (void)alignment;
+#endif
+}
+
+/// Repeat form: dst[lane] = op(src[lane]...) for the active lanes of each repeat.
+template <class Op, class D, class... S>
+inline void run_repeats(const char *api, const LaneMask &mask, size_t repeat_count, Op op, const Strided<D> &dst,
+                        const Strided<S> &...src)
+{
+    if (!g_core->aiv) {
+        return;
+    }
+    constexpr size_t lanes = lanes_of<D, S...>();
+    begin(PipeV);
+    check_start(api, dst.tensor.bytes());
+    (check_start(api, src.tensor.bytes()), ...);
+    const size_t repeats = mask.repeats(repeat_count, lanes);
+    for (size_t repeat = 0; repeat < repeats; ++repeat) {
+        bool active[lanes];
+        for (size_t lane = 0; lane < lanes; ++lane) {
+            active[lane] = mask.active(repeat, lane, lanes);
+        }
+        (touch_lanes(api, src, repeat, active, lanes, false), ...);
+        touch_lanes(api, dst, repeat, active, lanes, true);
+        D result[lanes];
+        uint8_t state[lanes];
+        for (size_t lane = 0; lane < lanes; ++lane) {
+            if (active[lane]) {
+                result[lane] = op(load<S>(src.at(repeat, lane))...);
+                state[lane] = kWritten;
+                ((state[lane] = static_cast<uint8_t>(state[lane] & state_of(src.at(repeat, lane), sizeof(S)))), ...);
+            }
+        }
+        for (size_t lane = 0; lane < lanes; ++lane) {
+            if (active[lane]) {
+                std::memcpy(dst.at(repeat, lane), &result[lane], sizeof(D));
+                mark(dst.at(repeat, lane), sizeof(D), state[lane]);
+            }
+        }
+    }
+}
+
+template <class T>
+inline uint8_t *element(const AscendC::LocalTensor<T> &tensor, size_t index)
+{
+    return tensor.bytes() + index * sizeof(T);
+}
+
+/// Result states of a count form: written where all inputs were.
+template <class D, class... S>
+inline void spread_state(size_t first, size_t count, const AscendC::LocalTensor<D> &dst,
+                         const AscendC::LocalTensor<S> &...src)
+{
+#if OPMEND_CHECK >= 2
+    bool clean = true;
+    ((clean = clean && state_of(element(src, first), count * sizeof(S)) == kWritten), ...);
+    if (clean) {
+        mark(element(dst, first), count * sizeof(D));
+        return;
+    }
+    uint8_t state[kMaxLanes];
+    for (size_t i = 0; i < count; ++i) {
+        state[i] = kWritten;
+        ((state[i] = static_cast<uint8_t>(state[i] & state_of(element(src, first + i), sizeof(S)))), ...);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        mark(element(dst, first + i), sizeof(D), state[i]);
+    }
+#else
+    (void)first, (void)count, (void)dst, ((void)src, ...);
+#endif
+}
+
+/// Count form: dst[i] = op(src[i]...) for i < count.
+template <class Op, class D, class... S>
+inline void run_count(const char *api, int64_t count, Op op, const AscendC::LocalTensor<D> &dst,
+                      const AscendC::LocalTensor<S> &...src)
+{
+    if (!g_core->aiv || count <= 0) {
+        return;
+    }
+    constexpr size_t lanes = lanes_of<D, S...>();
+    const auto total = static_cast<size_t>(count);
+    begin(PipeV);
+    (touch(api, PipeV, src.extent(), src.bytes(), total * sizeof(S), false, kBlockBytes), ...);
+    touch(api, PipeV, dst.extent(), dst.bytes(), total * sizeof(D), true, kBlockBytes);
+    for (size_t first = 0; first < total; first += lanes) {
+        const size_t here = std::min(lanes, total - first);
+        D result[lanes];
+        for (size_t i = 0; i < here; ++i) {
+            result[i] = op(load<S>(element(src, first + i))...);
+        }
+        spread_state(first, here, dst, src...);
+        std::memcpy(element(dst, first), result, here * sizeof(D));
+    }
+}
+
+/// Rounds the result of an operation that computed in Wide<T> back to T.
+template <class T, class W>
+inline T narrow(W value)
+{
+    return static_cast<T>(value);
+}
+
+}  // namespace opmend
+
+#endif

@@ -1,0 +1,272 @@
+// TPipe, TQue, TQueBind and TBuf: who owns which part of the Unified Buffer, and the order queues impose.
+//
+// EnQue and DeQue carry the producer's clock to the consumer; FreeTensor and AllocTensor carry it back. AllocTensor
+// fills the buffer with 0xff: what a previous round left there is no input.
+#ifndef OPMEND_API_QUEUE_H
+#define OPMEND_API_QUEUE_H
+
+#include "api/tensor.h"
+
+namespace opmend {
+
+constexpr bool is_unified_buffer(AscendC::TPosition position)
+{
+    return position == AscendC::TPosition::VECIN || position == AscendC::TPosition::VECOUT ||
+           position == AscendC::TPosition::VECCALC;
+}
+
+constexpr const char *position_name(AscendC::TPosition position)
+{
+    return position == AscendC::TPosition::VECIN    ? "VECIN"
+           : position == AscendC::TPosition::VECOUT ? "VECOUT"
+                                                    : "VECCALC";
+}
+
+/// Unit that fills a tensor of a queue from `source` to `target`: copies in for VECIN, the vector unit otherwise.
+constexpr Pipe producer_of(AscendC::TPosition source)
+{
+    return source == AscendC::TPosition::VECIN ? PipeMte2 : PipeV;
+}
+
+/// Unit that uses it: copies out for a queue that ends in VECOUT, the vector unit otherwise.
+constexpr Pipe consumer_of(AscendC::TPosition target)
+{
+    return target == AscendC::TPosition::VECOUT ? PipeMte3 : PipeV;
+}
+
+}  // namespace opmend
+
+namespace AscendC {
+
+class TPipe;
+
+/// Queue whose tensors are filled at `source` and used at `target`. TQueBind<VECIN, VECOUT> orders copies in against
+/// copies out.
+template <TPosition source, TPosition target, int32_t depth, auto mask = 0>
+class TQueBind {
+    static_assert(opmend::is_unified_buffer(source) && opmend::is_unified_buffer(target),
+                  "unsupported: TQue outside VECIN, VECOUT and VECCALC (cube buffers are not modelled yet)");
+
+public:
+    template <class T>
+    LocalTensor<T> AllocTensor()
+    {
+        return tensor<T>(opmend::rt::queue_alloc(queue("AllocTensor")));
+    }
+    template <class T>
+    void AllocTensor(LocalTensor<T> &result)
+    {
+        result = AllocTensor<T>();
+    }
+
+    template <class T>
+    bool EnQue(const LocalTensor<T> &value)
+    {
+        return opmend::rt::queue_enqueue(queue("EnQue"), value.extent().owner);
+    }
+    template <TPosition from, TPosition to, class T>
+    bool EnQue(const LocalTensor<T> &value)
+    {
+        return EnQue(value);
+    }
+
+    template <class T>
+    LocalTensor<T> DeQue()
+    {
+        return tensor<T>(opmend::rt::queue_dequeue(queue("DeQue")));
+    }
+    template <class T>
+    void DeQue(LocalTensor<T> &result)
+    {
+        result = DeQue<T>();
+    }
+    template <TPosition from, TPosition to, class T>
+    LocalTensor<T> DeQue()
+    {
+        return DeQue<T>();
+    }
+
+    template <class T>
+    void FreeTensor(LocalTensor<T> &value)
+    {
+        opmend::rt::queue_free(queue("FreeTensor"), value.extent().owner);
+    }
+
+    bool HasTensorInQue() { return !queue("HasTensorInQue")->fifo.empty(); }
+    int32_t GetTensorCountInQue() { return static_cast<int32_t>(queue("GetTensorCountInQue")->fifo.size()); }
+    bool VacantInQue()
+    {
+        const opmend::Queue *state = queue("VacantInQue");
+        return state->fifo.size() < (depth > 0 ? static_cast<size_t>(depth) : state->buffers.size());
+    }
+    bool HasIdleBuffer()
+    {
+        for (const opmend::Buffer &buffer : queue("HasIdleBuffer")->buffers) {
+            if (buffer.state == opmend::BufferState::Free) {
+                return true;
+            }
+        }
+        return false;
+    }
+    void FreeAllEvent() {}
+
+private:
+    friend class TPipe;
+
+    opmend::Queue *queue(const char *api) const
+    {
+        if (queue_ == nullptr) {
+            opmend::rt::abort_launch("queue-misuse", api, "the queue is used before TPipe::InitBuffer");
+        }
+        return queue_;
+    }
+
+    template <class T>
+    static LocalTensor<T> tensor(opmend::Buffer *buffer)
+    {
+        return LocalTensor<T>(buffer->base, buffer->bytes, buffer);
+    }
+
+    void init(uint8_t count, uint32_t bytes)
+    {
+        // The buffer is named after where its tensors go, except plain input queues.
+        constexpr TPosition shown = source == TPosition::VECIN ? source : target;
+        queue_ = opmend::rt::queue_create(opmend::position_name(shown), opmend::producer_of(source),
+                                          opmend::consumer_of(target), depth, count, bytes);
+    }
+
+    opmend::Queue *queue_ = nullptr;
+};
+
+/// A queue with one logical position: VECIN is filled by copies in and used by the vector unit, VECOUT the reverse.
+template <TPosition position, int32_t depth, auto mask = 0>
+class TQue : public TQueBind<position == TPosition::VECIN ? TPosition::VECIN : TPosition::VECCALC,
+                             position == TPosition::VECOUT ? TPosition::VECOUT : TPosition::VECCALC, depth, mask> {
+    static_assert(opmend::is_unified_buffer(position),
+                  "unsupported: TQue outside VECIN, VECOUT and VECCALC (cube buffers are not modelled yet)");
+};
+
+/// One plain buffer: no order, no states.
+template <TPosition position = TPosition::LCM>
+class TBuf {
+    static_assert(opmend::is_unified_buffer(position),
+                  "unsupported: TBuf outside VECIN, VECOUT and VECCALC (cube buffers are not modelled yet)");
+
+public:
+    template <class T>
+    LocalTensor<T> Get()
+    {
+        return LocalTensor<T>(base_, bytes_);
+    }
+    template <class T>
+    LocalTensor<T> Get(uint32_t elements)
+    {
+        return GetWithOffset<T>(elements, 0);
+    }
+
+    /// `elements` elements that start `offset` bytes into the buffer.
+    template <class T>
+    LocalTensor<T> GetWithOffset(uint32_t elements, uint32_t offset)
+    {
+        const uint64_t wanted = static_cast<uint64_t>(elements) * sizeof(T);
+        if (offset + wanted > bytes_) {
+            opmend::misuse("TBuf::Get", "%llu bytes from byte %u on are more than the %u-byte buffer holds",
+                           static_cast<unsigned long long>(wanted), offset, bytes_);
+        }
+        return LocalTensor<T>(base_ + offset, static_cast<uint32_t>(wanted),
+                              opmend::Extent{base_, base_ + bytes_, nullptr});
+    }
+
+    template <class T>
+    LocalTensor<T> AllocTensor()
+    {
+        return Get<T>();
+    }
+    template <class T>
+    void EnQue(const LocalTensor<T> &)
+    {}
+    template <class T>
+    LocalTensor<T> DeQue()
+    {
+        return Get<T>();
+    }
+    template <class T>
+    void FreeTensor(LocalTensor<T> &)
+    {}
+
+private:
+    friend class TPipe;
+    uint8_t *base_ = nullptr;
+    uint32_t bytes_ = 0;
+};
+
+/// Hands out the Unified Buffer of the calling core. Sizes are rounded up to 32 bytes.
+class TPipe {
+public:
+    TPipe() { Init(); }
+    ~TPipe() { Destroy(); }
+    TPipe(const TPipe &) = delete;
+    TPipe &operator=(const TPipe &) = delete;
+
+    void Init()
+    {
+        opmend::g_core->pipe = this;
+        opmend::g_core->ub_top = 0;
+    }
+    void Reset() { opmend::g_core->ub_top = 0; }
+    void Destroy()
+    {
+        if (opmend::g_core != nullptr && opmend::g_core->pipe == this) {
+            opmend::g_core->pipe = nullptr;
+        }
+    }
+
+    template <TPosition source, TPosition target, int32_t depth, auto mask>
+    bool InitBuffer(TQueBind<source, target, depth, mask> &queue, uint8_t count, uint32_t bytes)
+    {
+        queue.init(count, bytes);
+        return true;
+    }
+
+    template <TPosition position>
+    bool InitBuffer(TBuf<position> &buffer, uint32_t bytes)
+    {
+        buffer.base_ = opmend::rt::ub_reserve(bytes, "TBuf");
+        buffer.bytes_ = (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
+        return true;
+    }
+
+    template <HardEvent event>
+    TEventID AllocEventID()
+    {
+        return fetch(event, true);
+    }
+    template <HardEvent event>
+    void ReleaseEventID(TEventID id)
+    {
+        constexpr opmend::EventPipes pipes = opmend::event_pipes(event);
+        opmend::rt::event_release(pipes.source, pipes.target, id);
+    }
+    template <HardEvent event>
+    TEventID FetchEventID()
+    {
+        return fetch(event, false);
+    }
+    TEventID FetchEventID(HardEvent event) { return fetch(event, false); }
+
+private:
+    static TEventID fetch(HardEvent event, bool reserve)
+    {
+        const opmend::EventPipes pipes = opmend::event_pipes(event);
+        return static_cast<TEventID>(opmend::rt::event_fetch(pipes.source, pipes.target, reserve));
+    }
+};
+
+/// The TPipe made last on this core.
+inline TPipe *GetTPipePtr() { return static_cast<TPipe *>(opmend::g_core->pipe); }
+
+}  // namespace AscendC
+
+using AscendC::GetTPipePtr;
+
+#endif

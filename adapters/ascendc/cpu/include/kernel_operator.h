@@ -1,0 +1,35 @@
+// The header that AscendC kernels include: the CPU model of one Atlas A2 (dav-c220) vector device.
+//
+// core/ holds types, state, checks and launching; api/ the basic instructions; lib/ the high-level ones. All state is
+// in libopmend_rt.so. Include guards, not #pragma once: this header is precompiled.
+#ifndef OPMEND_KERNEL_OPERATOR_H
+#define OPMEND_KERNEL_OPERATOR_H
+
+#include "core/types.h"
+
+#include "core/check.h"
+#include "core/launch.h"
+#include "core/state.h"
+
+#include "api/allocator.h"
+#include "api/cast.h"
+#include "api/copy.h"
+#include "api/enums.h"
+#include "api/fill.h"
+#include "api/gather_mask.h"
+#include "api/params.h"
+#include "api/queue.h"
+#include "api/reduce.h"
+#include "api/reduce_repeat.h"
+#include "api/select.h"
+#include "api/sync.h"
+#include "api/tensor.h"
+#include "api/vector.h"
+#include "api/vector_scalar.h"
+
+#include "lib/math.h"
+#include "lib/reduce.h"
+
+#include "api/unsupported.h"
+
+#endif

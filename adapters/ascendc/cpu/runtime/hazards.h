@@ -1,0 +1,199 @@
+// Happens-before between the execution units of a core, per 32-byte granule of UB, by vector clocks.
+//
+// Ordered by itself: instructions of one unit; everything issued after a scalar instruction that waited (the scalar
+// unit issues in order); scalar accesses against any unit and vector against vector, which the compiler synchronises.
+// Not ordered: copies in (MTE2), vector (V) and copies out (MTE3) against each other. Only a queue (EnQue/DeQue,
+// FreeTensor/AllocTensor), SetFlag/WaitFlag, PipeBarrier<PIPE_ALL> or SyncAll orders those.
+// Part of the one translation unit opmend_rt.cpp.
+#ifndef OPMEND_RUNTIME_HAZARDS_H
+#define OPMEND_RUNTIME_HAZARDS_H
+
+#include "findings.h"
+
+namespace opmend {
+
+constexpr int kEventIds = 8;
+
+struct Event {
+    std::deque<Clock> set;  // one clock for each SetFlag not yet waited for
+    bool reserved = false;
+};
+
+struct Granule {
+    uint32_t wrote = 0;               // clock of the last write, 0: none
+    uint32_t read[kPipes] = {};       // clock of the last read since then, per unit
+    Pipe writer = PipeS;
+};
+
+struct Hazards {
+    Clock pipes[kPipes];
+    Event events[kPipes][kPipes][kEventIds];
+    std::vector<Granule> granules;
+
+    void reset(bool track)
+    {
+        for (int pipe = 0; pipe < kPipes; ++pipe) {
+            pipes[pipe] = Clock{};
+            pipes[pipe].at[pipe] = 1;
+            for (auto &row : events[pipe]) {
+                for (Event &event : row) {
+                    event = Event{};
+                }
+            }
+        }
+        if (track) {
+            granules.assign(kUbBytes / kBlockBytes, Granule{});
+        }
+    }
+};
+
+namespace {
+
+const char *const kPipeNames[kPipes] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+
+/// Clock that a signal sent by `pipe` carries: everything the unit was given so far.
+Clock hazard_signal(Pipe pipe)
+{
+    Hazards &hazards = *g_core->hazards;
+    hazards.pipes[pipe].join(hazards.pipes[PipeS]);
+    const Clock sent = hazards.pipes[pipe];
+    ++hazards.pipes[pipe].at[pipe];
+    return sent;
+}
+
+void unordered(const char *api, Pipe pipe, bool write, size_t offset, Pipe other, bool other_write)
+{
+    record_here("pipe-hazard", api,
+                rt::format("%s %s UB offset %zu while an earlier %s of it by %s may still run: needs a queue "
+                           "(EnQue/DeQue), SetFlag/WaitFlag<HardEvent::%s_%s> or PipeBarrier<PIPE_ALL>",
+                           kPipeNames[pipe], write ? "writes" : "reads", offset, other_write ? "write" : "read",
+                           kPipeNames[other], kPipeNames[other], kPipeNames[pipe]),
+                __builtin_return_address(0));
+}
+
+Event &event_of(Pipe source, Pipe target, int id, const char *api)
+{
+    if (id < 0 || id >= kEventIds) {
+        rt::report("api-misuse", api, rt::format("event id %d is outside 0..%d", id, kEventIds - 1));
+        id &= kEventIds - 1;
+    }
+    return g_core->hazards->events[source][target][id];
+}
+
+void report_unwaited_flags(const Core &core)
+{
+    for (int source = 0; source < kPipes; ++source) {
+        for (int target = 0; target < kPipes; ++target) {
+            for (int id = 0; id < kEventIds; ++id) {
+                if (!core.hazards->events[source][target][id].set.empty()) {
+                    record("api-misuse", "SetFlag",
+                           rt::format("flag %s_%s id %d is still set when the kernel ends: WaitFlag is missing; the "
+                                      "next kernel starts with it set",
+                                      kPipeNames[source], kPipeNames[target], id),
+                           {});
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void rt::hazard_begin(Pipe pipe)
+{
+    Hazards &hazards = *g_core->hazards;
+    hazards.pipes[pipe].join(hazards.pipes[PipeS]);
+    ++hazards.pipes[pipe].at[pipe];
+}
+
+void rt::hazard_access(const char *api, Pipe pipe, const uint8_t *address, size_t bytes, bool write)
+{
+    Core &core = *g_core;
+    Hazards &hazards = *core.hazards;
+    Clock &known = hazards.pipes[pipe];
+    const size_t first = static_cast<size_t>(address - core.ub) / kBlockBytes;
+    const size_t last = (static_cast<size_t>(address - core.ub) + bytes - 1) / kBlockBytes;
+    for (size_t index = first; index <= last; ++index) {
+        Granule &granule = hazards.granules[index];
+        if (granule.wrote != 0 && granule.writer != pipe && known.at[granule.writer] < granule.wrote) {
+            if (pipe != PipeS) {
+                unordered(api, pipe, write, index * kBlockBytes, granule.writer, true);
+            }
+            known.at[granule.writer] = granule.wrote;  // reported once, or synchronised by the compiler
+        }
+        if (!write) {
+            granule.read[pipe] = known.at[pipe];
+            continue;
+        }
+        for (int other = 0; other < kPipes; ++other) {
+            if (other != pipe && granule.read[other] != 0 && known.at[other] < granule.read[other]) {
+                if (pipe != PipeS) {
+                    unordered(api, pipe, true, index * kBlockBytes, static_cast<Pipe>(other), false);
+                }
+                known.at[other] = granule.read[other];
+            }
+            granule.read[other] = 0;
+        }
+        granule.wrote = known.at[pipe];
+        granule.writer = pipe;
+    }
+}
+
+void rt::flag_set(Pipe source, Pipe target, int id)
+{
+    Event &event = event_of(source, target, id, "SetFlag");
+    if (!event.set.empty() && g_core->level >= 1) {
+        report("api-misuse", "SetFlag",
+               format("flag %s_%s id %d is set again before it was waited for", kPipeNames[source], kPipeNames[target],
+                      id));
+    }
+    event.set.push_back(hazard_signal(source));
+}
+
+void rt::flag_wait(Pipe source, Pipe target, int id)
+{
+    Event &event = event_of(source, target, id, "WaitFlag");
+    if (event.set.empty()) {
+        abort_launch("deadlock", "WaitFlag",
+                     format("waits for flag %s_%s id %d, which no SetFlag before it sets; the device hangs here",
+                            kPipeNames[source], kPipeNames[target], id));
+    }
+    g_core->hazards->pipes[target].join(event.set.front());
+    event.set.pop_front();
+}
+
+int rt::event_fetch(Pipe source, Pipe target, bool reserve)
+{
+    auto &row = g_core->hazards->events[source][target];
+    for (int id = 0; id < kEventIds; ++id) {
+        if (!row[id].reserved && row[id].set.empty()) {
+            row[id].reserved = reserve;
+            return id;
+        }
+    }
+    abort_launch("api-misuse", "AllocEventID",
+                 format("all %d event ids of %s_%s are in use: ReleaseEventID is missing", kEventIds,
+                        kPipeNames[source], kPipeNames[target]));
+}
+
+void rt::event_release(Pipe source, Pipe target, int id)
+{
+    event_of(source, target, id, "ReleaseEventID").reserved = false;
+}
+
+void rt::barrier_all_pipes()
+{
+    Hazards &hazards = *g_core->hazards;
+    Clock all;
+    for (const Clock &pipe : hazards.pipes) {
+        all.join(pipe);
+    }
+    for (int pipe = 0; pipe < kPipes; ++pipe) {
+        hazards.pipes[pipe] = all;
+        ++hazards.pipes[pipe].at[pipe];
+    }
+}
+
+}  // namespace opmend
+
+#endif

@@ -1,0 +1,231 @@
+// Unified Buffer: allocation, queues, and the reports of accesses that the headers found wrong.
+//
+// Part of the one translation unit opmend_rt.cpp.
+#ifndef OPMEND_RUNTIME_UNIFIED_BUFFER_H
+#define OPMEND_RUNTIME_UNIFIED_BUFFER_H
+
+#include "hazards.h"
+
+namespace opmend {
+namespace {
+
+constexpr uint32_t kRecordedAllocations = 4;  // per queue: stack walks are too slow for each one
+
+const char *state_name(BufferState state)
+{
+    switch (state) {
+        case BufferState::Free: return "free";
+        case BufferState::Allocated: return "allocated";
+        case BufferState::Enqueued: return "enqueued";
+        default: return "dequeued";
+    }
+}
+
+const char *missing_step(BufferState state)
+{
+    switch (state) {
+        case BufferState::Allocated: return "EnQue or FreeTensor";
+        case BufferState::Enqueued: return "DeQue and FreeTensor";
+        default: return "FreeTensor";
+    }
+}
+
+void misused(const Queue &queue, const char *api, const std::string &what)
+{
+    if (g_core->level >= 1) {
+        rt::report("queue-misuse", api, std::string(queue.position) + " queue: " + what);
+    }
+}
+
+bool belongs(const Queue &queue, const Buffer *buffer)
+{
+    const Buffer *first = queue.buffers.data();
+    return buffer != nullptr && buffer >= first && buffer < first + queue.buffers.size();
+}
+
+/// At the end of a kernel: every tensor must have gone back to its queue, every flag must have been waited for.
+void check_leftovers(const Core &core)
+{
+    for (const auto &queue : core.queues) {
+        for (const Buffer &buffer : queue->buffers) {
+            if (buffer.state != BufferState::Free) {
+                record("queue-leak", "kernel end",
+                       rt::format("a buffer of a %s queue is still %s when the kernel ends: %s is missing",
+                                  queue->position, state_name(buffer.state), missing_step(buffer.state)),
+                       buffer.allocated);
+                break;
+            }
+        }
+    }
+    report_unwaited_flags(core);
+}
+
+}  // namespace
+
+uint8_t *rt::ub_reserve(uint32_t bytes, const char *what)
+{
+    Core &core = *g_core;
+    const uint64_t rounded = (static_cast<uint64_t>(bytes) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    if (bytes == 0 && core.level >= 1) {
+        report("ub-capacity", what, "InitBuffer with length 0");
+    }
+    if (core.ub_top + rounded > kUbBytes) {
+        abort_launch("ub-capacity", what,
+                     format("InitBuffer of %u bytes brings the total to %llu; the Unified Buffer has %zu", bytes,
+                            static_cast<unsigned long long>(core.ub_top + rounded), kUbBytes));
+    }
+    uint8_t *base = core.ub + core.ub_top;
+    core.ub_top += static_cast<uint32_t>(rounded);
+    return base;
+}
+
+void rt::ub_outside(const char *api, const uint8_t *address, size_t bytes)
+{
+    if (address == nullptr) {
+        abort_launch("api-misuse", api, "the LocalTensor was never allocated");
+    }
+    abort_launch("ub-out-of-bounds", api,
+                 format("access of %zu bytes at UB offset %ld leaves the %zu-byte Unified Buffer", bytes,
+                        static_cast<long>(address - g_core->ub), kUbBytes));
+}
+
+void rt::ub_out_of_bounds(const char *api, bool write, long offset, size_t bytes, size_t capacity)
+{
+    record_here("ub-out-of-bounds", api,
+                format("%s %zu bytes at byte %ld of a %zu-byte buffer; on the device this touches its neighbour",
+                       write ? "writes" : "reads", bytes, offset, capacity),
+                __builtin_return_address(0));
+}
+
+void rt::ub_misaligned(const char *api, const uint8_t *address, unsigned alignment)
+{
+    record_here("ub-misaligned", api,
+                format("UB offset %ld is not a multiple of %u bytes", static_cast<long>(address - g_core->ub),
+                       alignment),
+                __builtin_return_address(0));
+}
+
+void rt::ub_uninitialised(const char *api, const uint8_t *address, size_t bytes)
+{
+    const uint8_t *state = g_core->shadow + (address - g_core->ub);
+    size_t first = 0;
+    while (first + 1 < bytes && state[first] == 0xff) {
+        ++first;
+    }
+    const bool filler = (state[first] & 0x0f) == 0x0f;
+    record_here("ub-uninitialised", api,
+                format("byte %zu of the %zu used %s", first, bytes,
+                       filler ? "is only filler (DataCopyPad's padding or memory past a tensor), or computed from it"
+                              : "was never written, or computed from such a byte"),
+                __builtin_return_address(0));
+}
+
+void rt::ub_stale(const char *api, const Buffer &buffer)
+{
+    record_here("queue-misuse", api,
+                format("uses a %u-byte queue buffer that is free: the tensor was given back by FreeTensor",
+                       buffer.bytes),
+                __builtin_return_address(0));
+}
+
+Queue *rt::queue_create(const char *position, Pipe producer, Pipe consumer, int depth, int count, uint32_t bytes)
+{
+    auto queue = std::make_unique<Queue>();
+    queue->position = position;
+    queue->producer = producer;
+    queue->consumer = consumer;
+    queue->depth = depth;
+    for (int i = 0; i < count; ++i) {
+        Buffer buffer;
+        buffer.base = ub_reserve(bytes, position);
+        buffer.bytes = static_cast<uint32_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
+        queue->buffers.push_back(std::move(buffer));
+    }
+    g_core->queues.push_back(std::move(queue));
+    return g_core->queues.back().get();
+}
+
+Buffer *rt::queue_alloc(Queue *queue)
+{
+    Core &core = *g_core;
+    const size_t count = queue->buffers.size();
+    for (size_t step = 0; step < count; ++step) {
+        const size_t index = (queue->next + step) % count;
+        Buffer &buffer = queue->buffers[index];
+        if (buffer.state != BufferState::Free) {
+            continue;
+        }
+        buffer.state = BufferState::Allocated;
+        queue->next = static_cast<uint32_t>((index + 1) % count);
+        std::memset(buffer.base, 0xff, buffer.bytes);
+        std::memset(core.shadow + (buffer.base - core.ub), 0, buffer.bytes);
+        if (core.level >= 3) {
+            core.hazards->pipes[queue->producer].join(buffer.released);
+        }
+        if (core.level >= 1 && queue->allocations++ < kRecordedAllocations) {
+            buffer.allocated = call_stack();
+        }
+        return &buffer;
+    }
+    abort_launch("queue-misuse", "AllocTensor",
+                 format("all %zu buffers of the %s queue are in use (the first is %s): %s is missing; the device hangs "
+                        "here",
+                        count, queue->position, state_name(queue->buffers[0].state),
+                        missing_step(queue->buffers[0].state)));
+}
+
+bool rt::queue_enqueue(Queue *queue, Buffer *buffer)
+{
+    if (!belongs(*queue, buffer)) {
+        misused(*queue, "EnQue", "the tensor does not come from this queue's AllocTensor");
+        return false;
+    }
+    if (buffer->state == BufferState::Free || buffer->state == BufferState::Enqueued) {
+        misused(*queue, "EnQue", std::string("the tensor is ") + state_name(buffer->state) + " already");
+    }
+    buffer->state = BufferState::Enqueued;
+    if (g_core->level >= 3) {
+        buffer->enqueued = hazard_signal(queue->producer);
+    }
+    queue->fifo.push_back(buffer);
+    if (queue->depth > 0 && queue->fifo.size() > static_cast<size_t>(queue->depth)) {
+        misused(*queue, "EnQue", format("%zu tensors wait in a queue of depth %d", queue->fifo.size(), queue->depth));
+    }
+    return true;
+}
+
+Buffer *rt::queue_dequeue(Queue *queue)
+{
+    if (queue->fifo.empty()) {
+        abort_launch("queue-misuse", "DeQue",
+                     format("the %s queue is empty: EnQue is missing; the device hangs here", queue->position));
+    }
+    Buffer *buffer = queue->fifo.front();
+    queue->fifo.pop_front();
+    buffer->state = BufferState::Dequeued;
+    if (g_core->level >= 3) {
+        g_core->hazards->pipes[queue->consumer].join(buffer->enqueued);
+    }
+    return buffer;
+}
+
+void rt::queue_free(Queue *queue, Buffer *buffer)
+{
+    if (!belongs(*queue, buffer)) {
+        misused(*queue, "FreeTensor", "the tensor does not come from this queue");
+        return;
+    }
+    if (buffer->state == BufferState::Free) {
+        misused(*queue, "FreeTensor", "the tensor is free already");
+    } else if (buffer->state == BufferState::Enqueued) {
+        misused(*queue, "FreeTensor", "the tensor still waits in the queue: DeQue is missing");
+    }
+    buffer->state = BufferState::Free;
+    if (g_core->level >= 3) {
+        buffer->released = hazard_signal(queue->consumer);
+    }
+}
+
+}  // namespace opmend
+
+#endif

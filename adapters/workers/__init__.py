@@ -1,0 +1,1 @@
+"""Workers: who proposes patches. `rules` needs no model and no network."""

@@ -1,0 +1,1 @@
+"""What is known: repair patterns as reviewable files, their rewriters, and retrieval for a failure at hand."""
