@@ -6,6 +6,7 @@ hold descriptors, error statistics and features only.
 
 from __future__ import annotations
 
+from events.types import PatchRefused
 from statemachine import sources
 from statemachine.decide import budget_left, restore_point
 from statemachine.forensics.diagnosis import Diagnosis, brief_text, diagnose, shown_failures
@@ -55,7 +56,7 @@ def brief_for(state: SessionState, task: Task, blobs: BlobStore) -> Brief:
         features=diagnosed.features,
         mechanisms=diagnosed.mechanisms,
         findings=deciding.sanitizer if deciding else (),
-        tried=tuple(_tried(a, blobs) for a in state.attempts[1:]),
+        tried=(*(_tried(a, blobs) for a in state.attempts[1:]), *(_refused(r, blobs) for r in state.refusals)),
         budget_left=budget_left(state),
         text=blobs.get(diagnosed.brief).decode(),
     )
@@ -70,6 +71,17 @@ def _tried(attempt: Attempt, blobs: BlobStore) -> Tried:
         diff=blobs.get(attempt.patch.diff).decode(),
         outcome=outcome_of(attempt),
         improved=attempt.improved,
+    )
+
+
+def _refused(refusal: PatchRefused, blobs: BlobStore) -> Tried:
+    return Tried(
+        attempt=refusal.attempt,
+        pattern=refusal.pattern,
+        rationale="",
+        diff=blobs.get(refusal.proposal).decode() if refusal.proposal else "",
+        outcome=f"refused: {refusal.reason}",
+        improved=False,
     )
 
 

@@ -1,11 +1,13 @@
-"""What happens to a worker's proposal: the scope gate, then PatchProposed, or PatchRefused with the reason (law 2)."""
+"""What happens to a worker's proposal: the scope gate, then PatchProposed, or PatchRefused with the reason (law 2).
+
+A refused proposal is kept as its unified diff over the base it names (over nothing, if it names an unknown one).
+"""
 
 from __future__ import annotations
 
-import orjson
-
 from events.types import PatchProposed, PatchRefused
 from statemachine import sources
+from statemachine.candidate import Candidate
 from statemachine.decide import restore_point
 from statemachine.integrity.scope import gate
 from statemachine.ports import BlobStore, Proposal
@@ -16,16 +18,21 @@ def receive(state: SessionState, proposal: Proposal, blobs: BlobStore) -> PatchP
     """The event that `proposal` becomes. Its candidate and diff are in the blob store when this returns."""
     number = state.current.number + 1
     files = tuple(sorted(proposal.files))
+    known = proposal.base in {state.standing, restore_point(state)}
+    base = sources.load(blobs, proposal.base) if known else Candidate({})
 
     def refused(reason: str, named: tuple[str, ...] = files) -> PatchRefused:
-        text = orjson.dumps({k: v.encode("utf-8", "backslashreplace").decode() for k, v in proposal.files.items()})
+        diff = base.with_files(proposal.files).diff_from(base)
         return PatchRefused(
-            attempt=number, reason=reason, files=named, pattern=proposal.pattern, proposal=blobs.put(text)
+            attempt=number,
+            reason=reason,
+            files=named,
+            pattern=proposal.pattern,
+            proposal=blobs.put(diff.encode("utf-8", "backslashreplace")),
         )
 
-    if proposal.base not in {state.standing, restore_point(state)}:
+    if not known:
         return refused(f"its base {proposal.base[:19]} is neither the standing candidate nor the checkpoint")
-    base = sources.load(blobs, proposal.base)
     if denied := gate(base.files, proposal.files, scope=state.opened.configuration.scope):
         return refused(denied.reason, denied.files or files)
     candidate = base.with_files(proposal.files)

@@ -166,7 +166,7 @@ class Toolchain(Protocol):
 
 @dataclass(frozen=True)
 class Tried:
-    """One earlier attempt as the worker may know it."""
+    """One earlier attempt, or refused proposal, as the worker may know it."""
 
     attempt: int
     pattern: str | None

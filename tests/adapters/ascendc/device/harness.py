@@ -139,8 +139,16 @@ def run_operation(
     scalars = (ctypes.c_double * 2)(scalar)
     code = DTYPES.get(dtype or str(a.dtype), 0)
     failed = device.kernels("operations", level).run_operation(
-        name.encode(), code, device.register(a), a.nbytes, device.register(second), second.nbytes,
-        device.register(out), out.nbytes, integers, scalars,
+        name.encode(),
+        code,
+        device.register(a),
+        a.nbytes,
+        device.register(second),
+        second.nbytes,
+        device.register(out),
+        out.nbytes,
+        integers,
+        scalars,
     )
     report = device.report()
     assert failed == 0, report.error

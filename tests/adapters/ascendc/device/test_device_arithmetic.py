@@ -14,13 +14,24 @@ from tests.adapters.ascendc.device.harness import Array, Device, run_operation
 FLOATS = [np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 INTS = [np.dtype(np.int16), np.dtype(np.int32)]
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Max": np.maximum, "Min": np.minimum,
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "Max": np.maximum,
+    "Min": np.minimum,
 }
 UNARY: dict[str, Callable[[Array], Array]] = {
-    "Abs": np.abs, "Relu": lambda x: np.maximum(x, 0), "Exp": np.exp, "Sqrt": lambda x: np.sqrt(np.abs(x)),
+    "Abs": np.abs,
+    "Relu": lambda x: np.maximum(x, 0),
+    "Exp": np.exp,
+    "Sqrt": lambda x: np.sqrt(np.abs(x)),
 }
 SCALAR: dict[str, Callable[[Array, Array], Array]] = {
-    "Adds": np.add, "Muls": np.multiply, "Maxs": np.maximum, "Mins": np.minimum,
+    "Adds": np.add,
+    "Muls": np.multiply,
+    "Maxs": np.maximum,
+    "Mins": np.minimum,
     "LeakyRelu": lambda x, s: np.where(x > 0, x, x * s),
 }
 
@@ -103,17 +114,27 @@ def test_axpy_adds_the_scaled_source_to_the_destination(device: Device) -> None:
     assert_same(got, a * np.float32(0.5) + y)
 
 
-@pytest.mark.parametrize("name", ["Exp", "Ln", "Sqrt", "Rsqrt", "Reciprocal", "Tanh", "Sigmoid", "Sign", "Floor",
-                                  "Ceil", "Erf", "Log"])
+@pytest.mark.parametrize(
+    "name", ["Exp", "Ln", "Sqrt", "Rsqrt", "Reciprocal", "Tanh", "Sigmoid", "Sign", "Floor", "Ceil", "Erf", "Log"]
+)
 def test_mathematical_functions_are_close(device: Device, name: str) -> None:
     a = np.abs(values(np.dtype(np.float32), 300, 9)) + np.float32(0.01)
     if name in {"Tanh", "Sigmoid", "Sign", "Floor", "Ceil", "Erf"}:
         a[::2] *= -1
     x = a.astype(np.float64)
     functions: dict[str, Callable[[Array], Array]] = {
-        "Exp": np.exp, "Ln": np.log, "Log": np.log, "Sqrt": np.sqrt, "Rsqrt": lambda v: 1 / np.sqrt(v),
-        "Reciprocal": lambda v: 1 / v, "Tanh": np.tanh, "Sigmoid": lambda v: 1 / (1 + np.exp(-v)), "Sign": np.sign,
-        "Floor": np.floor, "Ceil": np.ceil, "Erf": np.vectorize(erf),
+        "Exp": np.exp,
+        "Ln": np.log,
+        "Log": np.log,
+        "Sqrt": np.sqrt,
+        "Rsqrt": lambda v: 1 / np.sqrt(v),
+        "Reciprocal": lambda v: 1 / v,
+        "Tanh": np.tanh,
+        "Sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+        "Sign": np.sign,
+        "Floor": np.floor,
+        "Ceil": np.ceil,
+        "Erf": np.vectorize(erf),
     }
     got = run_operation(device, name, a, np.zeros_like(a), p=count_form(300))
     np.testing.assert_allclose(got, functions[name](x), rtol=1e-5, atol=1e-6)

@@ -88,8 +88,9 @@ def test_float_to_float_rounds_to_whole_numbers(device: Device, mode: int) -> No
 @pytest.mark.parametrize("kind,dtype", [("f16>i8", np.int8), ("f16>u8", np.uint8), ("f16>i16", np.int16)])
 def test_conversion_to_integers_saturates(device: Device, kind: str, dtype: type) -> None:
     a = np.array([-70, 300, -300, 60000, -60000, np.inf, -np.inf, 1.5, 2.5, -1.5], np.float16)
-    want = np.clip(np.rint(np.nan_to_num(a.astype(np.float64), posinf=1e9, neginf=-1e9)),
-                   np.iinfo(dtype).min, np.iinfo(dtype).max)
+    want = np.clip(
+        np.rint(np.nan_to_num(a.astype(np.float64), posinf=1e9, neginf=-1e9)), np.iinfo(dtype).min, np.iinfo(dtype).max
+    )
     np.testing.assert_array_equal(cast(device, kind, a, np.dtype(dtype), RINT), want)
 
 
@@ -102,11 +103,20 @@ def test_float_saturates_at_the_limits_of_32_and_64_bits(device: Device) -> None
     assert got64.tolist() == [2**63 - 1, -(2**63), 2**63 - 1]
 
 
-@pytest.mark.parametrize("kind,source,target", [
-    ("f16>f32", np.float16, np.float32), ("bf16>f32", BF16, np.float32), ("i16>f32", np.int16, np.float32),
-    ("i8>f16", np.int8, np.float16), ("u8>f16", np.uint8, np.float16), ("f16>i32", np.float16, np.int32),
-    ("i32>f32", np.int32, np.float32), ("i16>f16", np.int16, np.float16), ("bf16>i32", BF16, np.int32),
-])
+@pytest.mark.parametrize(
+    "kind,source,target",
+    [
+        ("f16>f32", np.float16, np.float32),
+        ("bf16>f32", BF16, np.float32),
+        ("i16>f32", np.int16, np.float32),
+        ("i8>f16", np.int8, np.float16),
+        ("u8>f16", np.uint8, np.float16),
+        ("f16>i32", np.float16, np.int32),
+        ("i32>f32", np.int32, np.float32),
+        ("i16>f16", np.int16, np.float16),
+        ("bf16>i32", BF16, np.int32),
+    ],
+)
 def test_exact_conversions_keep_the_value(device: Device, kind: str, source: type, target: type) -> None:
     a: Array = np.random.default_rng(6).integers(0, 100, 333).astype(source)
     got = cast(device, kind, a, np.dtype(target), NONE)

@@ -14,8 +14,23 @@ import pytest
 from tests.adapters.ascendc.device.harness import KERNELS, Array, Device, Report
 
 LENGTH = 64 * 5 + 13
-(ORIGINAL, WRITE_PAST_END, READ_PAST_END, READ_PADDING, SMALL_BUFFER, MISALIGNED, CAPACITY, NO_LOAD, NO_FREE, NO_ENQUE,
- DOUBLE_FREE, LEAK, USE_AFTER_FREE, UNALIGNED, OUTSIDE_UB) = range(15)
+(
+    ORIGINAL,
+    WRITE_PAST_END,
+    READ_PAST_END,
+    READ_PADDING,
+    SMALL_BUFFER,
+    MISALIGNED,
+    CAPACITY,
+    NO_LOAD,
+    NO_FREE,
+    NO_ENQUE,
+    DOUBLE_FREE,
+    LEAK,
+    USE_AFTER_FREE,
+    UNALIGNED,
+    OUTSIDE_UB,
+) = range(15)
 
 
 def marked(mark: str) -> int:
@@ -48,7 +63,11 @@ def add3(device: Device, mutant: int, level: int = 3, cores: int = 1) -> tuple[i
     y = np.full(LENGTH + 64, -1, np.float32)
     a, b = a.copy(), b.copy()
     status = device.kernels("canaries", level).run_add3(
-        cores, device.register(a, LENGTH * 4), device.register(b, LENGTH * 4), device.register(y, LENGTH * 4), LENGTH,
+        cores,
+        device.register(a, LENGTH * 4),
+        device.register(b, LENGTH * 4),
+        device.register(y, LENGTH * 4),
+        LENGTH,
         mutant,
     )
     return status, y, (a + b)[:LENGTH], device.report()
@@ -62,22 +81,25 @@ def test_the_original_is_right_and_silent(device: Device, cores: int) -> None:
     assert report.written(y) == LENGTH * 4
 
 
-@pytest.mark.parametrize("mutant,kind,mark,status", [
-    (WRITE_PAST_END, "gm-out-of-bounds", "store", 0),
-    (READ_PAST_END, "gm-out-of-bounds", None, 0),
-    (READ_PADDING, "gm-padding", None, 0),
-    (SMALL_BUFFER, "ub-out-of-bounds", None, 0),
-    (OUTSIDE_UB, "ub-out-of-bounds", "outside", 1),
-    (MISALIGNED, "ub-misaligned", "misaligned", 0),
-    (CAPACITY, "ub-capacity", "capacity", 1),
-    (NO_LOAD, "ub-uninitialised", "store", 0),
-    (NO_FREE, "queue-misuse", "no free", 1),
-    (NO_ENQUE, "queue-misuse", None, 1),
-    (DOUBLE_FREE, "queue-misuse", None, 0),
-    (USE_AFTER_FREE, "queue-misuse", "use after free", 0),
-    (LEAK, "queue-leak", None, 0),
-    (UNALIGNED, "api-misuse", "unaligned", 0),
-])
+@pytest.mark.parametrize(
+    "mutant,kind,mark,status",
+    [
+        (WRITE_PAST_END, "gm-out-of-bounds", "store", 0),
+        (READ_PAST_END, "gm-out-of-bounds", None, 0),
+        (READ_PADDING, "gm-padding", None, 0),
+        (SMALL_BUFFER, "ub-out-of-bounds", None, 0),
+        (OUTSIDE_UB, "ub-out-of-bounds", "outside", 1),
+        (MISALIGNED, "ub-misaligned", "misaligned", 0),
+        (CAPACITY, "ub-capacity", "capacity", 1),
+        (NO_LOAD, "ub-uninitialised", "store", 0),
+        (NO_FREE, "queue-misuse", "no free", 1),
+        (NO_ENQUE, "queue-misuse", None, 1),
+        (DOUBLE_FREE, "queue-misuse", None, 0),
+        (USE_AFTER_FREE, "queue-misuse", "use after free", 0),
+        (LEAK, "queue-leak", None, 0),
+        (UNALIGNED, "api-misuse", "unaligned", 0),
+    ],
+)
 def test_each_mutant_of_add_is_found(device: Device, mutant: int, kind: str, mark: str | None, status: int) -> None:
     got, _, _, report = add3(device, mutant)
     assert kind in report.kinds
@@ -233,13 +255,16 @@ def test_findings_of_one_place_are_one_finding_with_a_count(device: Device) -> N
     assert len(found) == 1 and found[0].count == 6
 
 
-@pytest.mark.parametrize("call,name", [
-    ("void k() { LocalTensor<half> a; Mmad(a, a, a, 1); }", "Mmad"),
-    ("void k() { LocalTensor<float> a; SoftMax<float, true, false>(a, a, a); }", "SoftMax"),
-    ("void k() { CrossCoreSetFlag<0x2, PIPE_MTE3>(1); }", "CrossCoreSetFlag"),
-    ("void k() { LocalTensor<float> a; Sort<float, true>(a, a, a, a, 1); }", "Sort"),
-    ("void k() { LocalTensor<float> a; Sort32<float>(a, a, a, 1); }", "Sort32"),
-    ("void k() { TQue<TPosition::A1, 1> q; }", "TQue"),
-])
+@pytest.mark.parametrize(
+    "call,name",
+    [
+        ("void k() { LocalTensor<half> a; Mmad(a, a, a, 1); }", "Mmad"),
+        ("void k() { LocalTensor<float> a; SoftMax<float, true, false>(a, a, a); }", "SoftMax"),
+        ("void k() { CrossCoreSetFlag<0x2, PIPE_MTE3>(1); }", "CrossCoreSetFlag"),
+        ("void k() { LocalTensor<float> a; Sort<float, true>(a, a, a, a, 1); }", "Sort"),
+        ("void k() { LocalTensor<float> a; Sort32<float>(a, a, a, 1); }", "Sort32"),
+        ("void k() { TQue<TPosition::A1, 1> q; }", "TQue"),
+    ],
+)
 def test_what_is_not_modelled_does_not_compile_and_says_so(device: Device, call: str, name: str) -> None:
     assert f"unsupported: {name}" in device.compile_error(call)

@@ -17,7 +17,8 @@ def test_a_launch_records_its_grid_and_arguments(device: Device) -> None:
     assert launch["file"].endswith("canaries.cpp") and launch["line"] > 0 and launch["micros"] >= 0
     assert launch["args"] == [hex(sums.ctypes.data), hex(y.ctypes.data), 0]
     assert {w["base"]: (w["nbytes"], w["written"]) for w in launch["writes"]} == {
-        hex(sums.ctypes.data): (256, 256), hex(y.ctypes.data): (256, 16),
+        hex(sums.ctypes.data): (256, 256),
+        hex(y.ctypes.data): (256, 16),
     }
 
 

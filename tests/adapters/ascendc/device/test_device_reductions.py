@@ -50,8 +50,9 @@ def test_reduce_sum_repeat_form_honours_the_mask(device: Device) -> None:
 def test_extremes_keep_the_lowest_index(device: Device, name: str, pick: object, form: int, dtype: np.dtype) -> None:
     width = 256 // dtype.itemsize
     a = (values(dtype, 3 * width) % 7).astype(dtype)
-    got = run_operation(device, name, a, np.zeros(2, dtype),
-                        p=params(form=form, count=3 * width, mask=width, repeat=3, flag=1))
+    got = run_operation(
+        device, name, a, np.zeros(2, dtype), p=params(form=form, count=3 * width, mask=width, repeat=3, flag=1)
+    )
     index = int(pick(a))  # type: ignore[operator]
     assert got[0] == a[index]
     assert int(got.view(np.uint32 if dtype == F32 else np.uint16)[1]) == index
@@ -122,11 +123,13 @@ def test_broadcast_along_either_axis(device: Device) -> None:
 def test_compare_packs_bits_lowest_first(device: Device, dtype: np.dtype, mode: int) -> None:
     a, b = (values(dtype, 256, 1) % 5).astype(dtype), (values(dtype, 256, 2) % 5).astype(dtype)
     relation = [np.less, np.greater, np.equal, np.less_equal, np.greater_equal, np.not_equal][mode]
-    got = run_operation(device, "Compare", a, np.zeros(32, np.uint8), b, p=params(mode=mode, count=256),
-                        dtype=str(dtype))
+    got = run_operation(
+        device, "Compare", a, np.zeros(32, np.uint8), b, p=params(mode=mode, count=256), dtype=str(dtype)
+    )
     np.testing.assert_array_equal(got, np.packbits(relation(a, b), bitorder="little"))
-    got = run_operation(device, "CompareScalar", a, np.zeros(32, np.uint8), p=params(mode=mode, count=256), scalar=2,
-                        dtype=str(dtype))
+    got = run_operation(
+        device, "CompareScalar", a, np.zeros(32, np.uint8), p=params(mode=mode, count=256), scalar=2, dtype=str(dtype)
+    )
     np.testing.assert_array_equal(got, np.packbits(relation(a, dtype.type(2)), bitorder="little"))
 
 
