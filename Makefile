@@ -28,7 +28,7 @@ check: $(READY)
 	$(BIN)/python tests/house.py
 
 bench: $(READY)
-	$(BIN)/python -m pytest tests/bench --ignore=/dev/null --benchmark-only -o addopts=''
+	$(BIN)/python -m pytest tests/bench --benchmark-only -o addopts='--import-mode=importlib'
 
 clean:
 	rm -rf $(VENV) .opmend .mypy_cache .ruff_cache *.egg-info

@@ -390,11 +390,14 @@ def adapter() -> TypeAdapter[Event]:
 
 def blob_refs(event: BaseModel) -> tuple[str, ...]:
     """The blobs an event names, in field order: the store must hold each of them."""
-    fields = type(event).model_fields.items()
-    values = (
-        getattr(event, name) for name, info in fields if "blob" in info.metadata or _optional_blob(info.annotation)
-    )
+    values = (getattr(event, name) for name in _blob_fields(type(event)))
     return tuple(value for value in values if value is not None)
+
+
+@cache
+def _blob_fields(kind: type[BaseModel]) -> tuple[str, ...]:
+    fields = kind.model_fields.items()
+    return tuple(name for name, info in fields if "blob" in info.metadata or _optional_blob(info.annotation))
 
 
 def _optional_blob(annotation: Any) -> bool:

@@ -61,7 +61,8 @@ def line(event: Event) -> str | None:
             return f"knowledge {shown or 'nothing fits'}"
         case PatchProposed():
             by = f"{event.pattern}: " if event.pattern else ""
-            return f"patch {event.attempt:<3} {by}{event.rationale} ({', '.join(event.files)})"
+            first = event.rationale.split(". ")[0].split(": ")[0]
+            return f"patch {event.attempt:<3} {by}{first} ({', '.join(event.files)})"
         case PatchRefused():
             return f"refused   {event.reason}"
         case ConversationStarted():

@@ -209,7 +209,7 @@ def _reasons(sums: _Sums, outside: int, size: int, bounds: Bounds | int) -> list
     if outside > sums.misplaced:
         rule = bounds.text if isinstance(bounds, Bounds) else ("exact" if bounds == 0 else f"within {bounds}")
         worst = f"worst relative {sums.mare:.3g}, absolute {sums.max_abs:.3g}"
-        reasons.append(f"{outside - sums.misplaced} of {size} elements are not {rule} ({worst})")
+        reasons.append(f"{outside - sums.misplaced} of {size} elements are outside {rule} ({worst})")
     return reasons
 
 

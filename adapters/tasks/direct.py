@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -187,8 +187,13 @@ class DirectTask:
         return folder / f"{self._key(f'{kind}/{which}', seed, index)}.safetensors"
 
     def _key(self, kind: str, seed: int, index: int) -> str:
-        parts = (GENERATOR, self.reference_digest, metadata.version("torch"), kind, str(seed), str(index))
+        parts = (GENERATOR, self.reference_digest, _torch_version(), kind, str(seed), str(index))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _torch_version() -> str:
+    return metadata.version("torch")
 
 
 def derive(seed: int, which: str, index: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ast_grep_py import SgNode
@@ -11,8 +12,14 @@ from kb.facts import Program
 
 _WIDER = {"uint16_t": "uint32_t", "int16_t": "int32_t", "uint8_t": "uint32_t"}
 _WORDS = {"unsigned short": "uint32_t", "short": "int32_t"}
-#: A field or parameter of these API structs is narrow by definition; a cast that feeds one has to stay.
-_NARROW_STRUCTS = ("DataCopyParams", "BinaryRepeatParams", "UnaryRepeatParams", "DataCopyPadParams", "CopyRepeatParams")
+#: Every field of these API structs is narrow by definition; what feeds one has to stay narrow (a wider value in a
+#: braced list is ill-formed C++).
+_NARROW_STRUCTS = frozenset(
+    "DataCopyParams DataCopyPadParams DataCopyPadExtParams CopyRepeatParams BinaryRepeatParams UnaryRepeatParams "
+    "BrcbRepeatParams GatherRepeatParams".split()
+)
+#: Of these, only the first field (the block count) is.
+_NARROW_FIRST = frozenset({"DataCopyExtParams"})
 _API_RECEIVERS = frozenset({"SetValue", "Duplicate", "SetFlag", "WaitFlag", "ShiftLeft", "ShiftRight", "TQueBind"})
 
 
@@ -36,7 +43,8 @@ def widen_counters(program: Program) -> list[Site]:
         members = members or groups[name]
         lines = {(source.path, node.range().start.line) for source, node, _ in members}
         feeding = [e for s, n, e in casts if (s.path, n.range().start.line) in lines or _feeds(n, program.same(name))]
-        edits = tuple(sorted({*(edit for _, _, edit in members), *feeding}))
+        back = _narrowed_uses(program, program.same(name), source_type(members[0][0], members[0][1]))
+        edits = tuple(sorted({*(edit for _, _, edit in members), *feeding, *back}))
         done |= set(edits)
         source, node, _ = members[0]
         line = source.line(node.range().start.index)
@@ -45,6 +53,12 @@ def widen_counters(program: Program) -> list[Site]:
         if edit not in done:
             sites.append(Site(source.path, source.line(node.range().start.index), (edit,), "cast to 32 bits"))
     return sites
+
+
+def source_type(source: Source, node: SgNode) -> str:
+    """The type a declaration gives now, as written."""
+    type_node = node.field("type")
+    return source.original(type_node) if type_node is not None else "uint16_t"
 
 
 def _declarations(source: Source) -> Iterator[tuple[str, SgNode, Edit]]:
@@ -82,15 +96,48 @@ def _casts(source: Source) -> Iterator[tuple[SgNode, Edit]]:
 
 def _feeds_narrow_api(node: SgNode) -> bool:
     """Whether a value goes straight into an API struct or call whose parameter is narrow by definition."""
-    for up in ancestors(node, "call_expression", "compound_literal_expression", "declaration", "assignment_expression"):
-        head = up.text().split("{")[0].split("(")[0].strip()
-        if any(head == name or head.startswith(f"{name} ") for name in _NARROW_STRUCTS):
-            return True
-        if any(head.endswith(f"{word}") for word in ("blockCount", "RepStride", "BlkStride")) or ".block" in head:
+    if _in_narrow_struct(node):
+        return True
+    for up in ancestors(node, "call_expression", "assignment_expression"):
+        head = up.text().split("(")[0].strip()
+        if any(head.endswith(word) for word in ("blockCount", "RepStride", "BlkStride")) or ".block" in head:
             return True
         if head.split("::")[-1].split(".")[-1] in _API_RECEIVERS:
             return True
     return False
+
+
+def _in_narrow_struct(node: SgNode) -> bool:
+    """Whether a value stands where a narrow field of an API struct is made: `Params p{...}`, `Params p(...)`."""
+    for values in ancestors(node, "initializer_list", "argument_list"):
+        maker = next(ancestors(values, "declaration", "compound_literal_expression", "call_expression"), None)
+        if maker is None:
+            continue
+        head = maker.text()[: values.range().start.index - maker.range().start.index]
+        words = frozenset(re.findall(r"\w+", head))
+        if words & _NARROW_STRUCTS:
+            return True
+        elements = [child for child in values.children() if child.kind() not in ("{", "}", "(", ")", ",", "comment")]
+        if words & _NARROW_FIRST and elements and _holds(elements[0], node):
+            return True
+    return False
+
+
+def _holds(outer: SgNode, inner: SgNode) -> bool:
+    a, b = outer.range(), inner.range()
+    return a.start.index <= b.start.index and b.end.index <= a.end.index
+
+
+def _narrowed_uses(program: Program, names: frozenset[str], narrow: str) -> Iterator[Edit]:
+    """Where a widened name itself feeds a narrow field: a cast back, so that the list stays well-formed."""
+    for source in program.sources.values():
+        for kind in ("identifier", "field_expression"):
+            for node in source.root.find_all(kind=kind):
+                parent = node.parent()
+                if parent is None or parent.kind() not in ("initializer_list", "argument_list"):
+                    continue
+                if node.text().replace("->", ".").split(".")[-1] in names and _in_narrow_struct(node):
+                    yield source.replace(node, f"static_cast<{narrow}>({source.original(node)})")
 
 
 def _feeds(node: SgNode, names: frozenset[str]) -> bool:

@@ -202,3 +202,16 @@ def test_divisions_by_other_things_are_no_split() -> None:
     assert (
         alternatives("IDX-03", kernel("        uint32_t loops = total_ / tile_;", "    uint32_t total_, tile_;")) == []
     )
+
+
+def test_what_feeds_a_narrow_field_of_an_api_struct_stays_narrow() -> None:
+    """A wider value in a braced list is ill-formed: the cast stays, and a widened counter is cast back where it is used."""
+    body = """        uint16_t rows = static_cast<uint16_t>(count);
+        uint16_t at = rows * count;
+        AscendC::DataCopyPadExtParams<float> pad{true, 0, static_cast<uint8_t>(count - rows), 0.0f};
+        DataCopyExtParams copy{rows, static_cast<uint32_t>(count * 4), 0, 0, 0};
+        DataCopyPad(t, g[at], copy, pad);"""
+    every = alternatives("ALN-06", kernel(body))[0]
+    assert contains(every, "uint32_t rows = static_cast<uint32_t>(count);", "uint32_t at = rows * count;")
+    assert contains(every, "DataCopyExtParams copy{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * 4)")
+    assert contains(every, "pad{true, 0, static_cast<uint8_t>(count - rows), 0.0f}")

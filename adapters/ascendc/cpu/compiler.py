@@ -51,14 +51,14 @@ class Compiler:
         """Flags of every translation unit, without paths: what a cache key contains. No level, no device checks.
 
         ``-fno-gnu-unique`` keeps statics of two candidates apart; ``-ffp-contract=off`` keeps every operation rounded
-        once.
+        once; ``-Werror=narrowing`` because the vendor's clang refuses what g++ passes with a warning.
         """
         flags = ["-std=c++17", "-O1", "-g1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off"]
         if level is not None:
             flags.append(f"-DOPMEND_CHECK={level}")
         if platform.machine() in ("x86_64", "AMD64"):
             flags.append("-mf16c")
-        return [*flags, "-Wno-attributes", "-fdiagnostics-color=never", "-fmax-errors=10"]
+        return [*flags, "-Werror=narrowing", "-Wno-attributes", "-fdiagnostics-color=never", "-fmax-errors=10"]
 
     def include_flags(self) -> list[str]:
         """Where headers come from besides the device: stand-ins for torch and acl, pybind11's and Python's own."""
