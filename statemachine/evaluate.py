@@ -15,6 +15,7 @@ from typing import Any
 
 from events.types import CaseResult, CaseSet, Evidence, Feature, SanitizerFinding
 from statemachine.forensics.features import observe
+from statemachine.integrity.dynamic import in_light_of
 from statemachine.ports import CaseData, CaseRun, Task, Toolchain
 from statemachine.tolerance import Comparison, Policy, compare_outputs
 
@@ -70,7 +71,7 @@ def evaluate(
         case = pending.pop(0)
         result.cases.append(judge_case(case, run, policy))
         findings.extend(run.findings)
-        evidence.extend(run.evidence)
+        evidence.extend(in_light_of(run.evidence, result.cases[-1].passed))
         if progress:
             progress(which, len(result.cases), total)
         timeouts = timeouts + 1 if run.status == "timeout" else 0

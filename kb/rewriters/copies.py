@@ -28,6 +28,12 @@ def _count_text(program: Program, source: Source, node: SgNode) -> str:
     return program.logical(source, node) or source.original(node)
 
 
+def byte_length(count: str, element: str) -> str:
+    """A length in bytes, as the 32-bit field of a copy takes it."""
+    factor = count if re.fullmatch(r"[\w.]+(->\w+)*", count) else f"({count})"
+    return f"static_cast<uint32_t>({factor} * sizeof({element}))"
+
+
 def pad_copies(program: Program) -> list[Site]:
     """Count-form DataCopy between global memory and UB -> DataCopyPad with the exact byte length.
 
@@ -45,7 +51,7 @@ def pad_copies(program: Program) -> list[Site]:
             continue
         count = _count_text(program, source, call.args[2])
         space = "AscendC::" if source.original(call.node).startswith("AscendC::") else ""
-        length = f"static_cast<uint32_t>(({count}) * sizeof({kind.element}))"
+        length = byte_length(count, kind.element)
         params = f"{space}DataCopyExtParams{{1, {length}, 0, 0, 0}}"
         target, origin = source.original(call.args[0]), source.original(call.args[1])
         padding = f"{space}DataCopyPadExtParams<{kind.element}>{{false, 0, 0, static_cast<{kind.element}>(0)}}"
@@ -149,7 +155,7 @@ def block_length_unit(program: Program) -> list[Site]:
             edit = source.replace(length, _keep_cast(source, length, source.original(parts[0])))
             sites.append(Site(source.path, line, (edit,), "DataCopyPad takes blockLen in bytes"))
         elif call.name == "DataCopyPad" and _counts_elements(program, source, length):
-            text = f"static_cast<uint32_t>(({source.original(length)}) * sizeof({side[1].element}))"
+            text = byte_length(source.original(length), side[1].element)
             label = "DataCopyPad takes blockLen in bytes, not elements"
             sites.append(Site(source.path, line, (source.replace(length, text),), label, variant="elements"))
         elif call.name == "DataCopy" and not divided and "sizeof" in length.text():

@@ -15,8 +15,16 @@ _WORDS = {"unsigned short": "uint32_t", "short": "int32_t"}
 #: Every field of these API structs is narrow by definition; what feeds one has to stay narrow (a wider value in a
 #: braced list is ill-formed C++).
 _NARROW_STRUCTS = frozenset(
-    "DataCopyParams DataCopyPadParams DataCopyPadExtParams CopyRepeatParams BinaryRepeatParams UnaryRepeatParams "
-    "BrcbRepeatParams GatherRepeatParams".split()
+    {
+        "DataCopyParams",
+        "DataCopyPadParams",
+        "DataCopyPadExtParams",
+        "CopyRepeatParams",
+        "BinaryRepeatParams",
+        "UnaryRepeatParams",
+        "BrcbRepeatParams",
+        "GatherRepeatParams",
+    }
 )
 #: Of these, only the first field (the block count) is.
 _NARROW_FIRST = frozenset({"DataCopyExtParams"})

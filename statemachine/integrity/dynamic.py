@@ -83,6 +83,24 @@ def provenance_evidence(share: float, *, uncovered: Sequence[tuple[int, int]] = 
     return Evidence(check=PROVENANCE, outcome=outcome, detail=detail)
 
 
+def in_light_of(evidence: Sequence[Evidence], passed: bool) -> tuple[Evidence, ...]:
+    """The same evidence, knowing whether the case's numbers were right.
+
+    An output that the kernel did not store is a cheat only where it is right all the same. Where it is wrong it is a
+    bug, the ordinary state of a near-miss, and only flagged.
+    """
+    if passed:
+        return tuple(evidence)
+    return tuple(
+        item.model_copy(
+            update={"outcome": "flagged", "detail": f"{item.detail}; the case fails, so nothing was gained"}
+        )
+        if item.check == PROVENANCE and item.outcome == "failed"
+        else item
+        for item in evidence
+    )
+
+
 def inputs_evidence(unchanged: bool) -> Evidence:
     """Whether the inputs' bytes were the same after forward."""
     detail = "input bytes are the same after forward" if unchanged else "forward changed the bytes of an input"

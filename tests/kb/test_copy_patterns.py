@@ -19,18 +19,18 @@ def test_plain_copies_become_padded_with_exact_bytes(name: str) -> None:
     first = alternatives(name, kernel(COPY_IN))[0]
     assert contains(
         first,
-        "DataCopyPad(local, xGm[step * 64], DataCopyExtParams{1, static_cast<uint32_t>((count) * sizeof(T)), 0, 0, 0}",
+        "DataCopyPad(local, xGm[step * 64], DataCopyExtParams{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0}",
     )
     assert contains(first, "DataCopyPadExtParams<T>{false, 0, 0, static_cast<T>(0)});")
     second = alternatives(name, kernel(COPY_OUT, "    uint32_t length_;"))[0]
     assert contains(second, "AscendC::DataCopyPad(this->yGm[step], res, AscendC::DataCopyExtParams{")
-    assert contains(second, "(this->length_) * sizeof(float)")
+    assert contains(second, "this->length_ * sizeof(float)")
 
 
 def test_a_rounded_length_is_taken_back_before_padding() -> None:
     body = "        uint32_t whole = (count + 7) / 8 * 8;\n        LocalTensor<float> t = outQueue.DeQue<float>();\n"
     first = alternatives("ALN-02", kernel(body + "        DataCopy(yGm[step], t, whole);"))[0]
-    assert contains(first, "static_cast<uint32_t>((count) * sizeof(float))")
+    assert contains(first, "static_cast<uint32_t>(count * sizeof(float))")
 
 
 def test_all_sites_come_first_then_each_alone() -> None:
@@ -205,7 +205,7 @@ def test_divisions_by_other_things_are_no_split() -> None:
 
 
 def test_what_feeds_a_narrow_field_of_an_api_struct_stays_narrow() -> None:
-    """A wider value in a braced list is ill-formed: the cast stays, and a widened counter is cast back where it is used."""
+    """A wider value in a braced list is ill-formed: the cast stays, and a widened counter is cast back there."""
     body = """        uint16_t rows = static_cast<uint16_t>(count);
         uint16_t at = rows * count;
         AscendC::DataCopyPadExtParams<float> pad{true, 0, static_cast<uint8_t>(count - rows), 0.0f};

@@ -127,3 +127,12 @@ def test_a_share_outside_zero_to_one_is_an_error() -> None:
 def test_changed_inputs_and_aliases_fail() -> None:
     assert seen.inputs_evidence(False).outcome == "failed"
     assert seen.alias_evidence(True).outcome == "failed"
+
+
+def test_an_output_the_kernel_did_not_store_taints_only_where_the_numbers_are_right() -> None:
+    unstored = (seen.provenance_evidence(0.0), seen.inputs_evidence(False))
+    right, wrong = seen.in_light_of(unstored, True), seen.in_light_of(unstored, False)
+    assert [e.outcome for e in right] == ["failed", "failed"]
+    assert [e.outcome for e in wrong] == ["flagged", "failed"], "changing an input is never excused"
+    assert judge(STATIC, seen.in_light_of((seen.provenance_evidence(0.0),), False), [case()])[0] == "undetermined"
+    assert judge(STATIC, (seen.provenance_evidence(0.0),), [case()])[0] == "tainted"
