@@ -145,6 +145,7 @@ def repair(
     """Repair each TASK: a directory with a reference, cases and a near-miss kernel. The task is never modified."""
     from adapters.session import Settings, new_session_id, open_session
     from replay.live import LiveStory
+    from statemachine.ports import UsageError
 
     settings = Settings.of(options)
     codes: list[int] = []
@@ -152,8 +153,15 @@ def repair(
         for task in tasks:
             session = new_session_id(task)
             story = LiveStory(session, json=as_json, quiet=quiet)
-            with story, open_session(session, task, settings, log, story) as engine:
-                engine.run()
+            try:
+                with story, open_session(session, task, settings, log, story) as engine:
+                    engine.run()
+            except UsageError as error:  # this task is broken; the next one may not be
+                click.echo(f"opmend: {error}", err=True)
+                if as_json and session in log.sessions():
+                    _finish(session, None, log, log_url, as_json)
+                codes.append(error.exit_code)
+                continue
             target = out / task.resolve().name if out and len(tasks) > 1 else out
             codes.append(_finish(session, target, log, log_url, as_json))
     ctx.exit(max(codes))

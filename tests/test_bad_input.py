@@ -40,6 +40,13 @@ def test_a_broken_task_is_named_and_exits_2(
         assert "Traceback" not in done.err
 
 
+def test_a_broken_task_among_several_does_not_stop_the_others(opmend: Opmend, tmp_path: Path) -> None:
+    right = write_task(tmp_path / "right")
+    done = opmend("repair", tmp_path / "nowhere", right, "--json", "--out", tmp_path / "out")
+    assert (done.code, done.last["outcome"]) == (2, "accepted")
+    assert (tmp_path / "out" / "right" / "kernel" / "plus.cpp").is_file()
+
+
 def test_no_such_task_exits_2(opmend: Opmend, tmp_path: Path) -> None:
     done = opmend("repair", tmp_path / "nowhere")
     assert (done.code, "no such task" in done.err) == (2, True)
@@ -54,9 +61,10 @@ def test_a_bad_option_exits_2_and_begins_no_session(opmend: Opmend, tmp_path: Pa
 
 def test_a_reference_that_raises_ends_the_session_as_aborted_and_exits_2(opmend: Opmend, tmp_path: Path) -> None:
     broken = MODEL.replace("return x + 1.0", 'raise ValueError("no such mode")')
-    done = opmend("repair", write_task(tmp_path / "plus", **{"model.py": broken}))
+    done = opmend("repair", write_task(tmp_path / "plus", **{"model.py": broken}), "--json")
     assert done.code == 2
     assert "no such mode" in done.err
+    assert (done.last["type"], done.last["outcome"]) == ("summary", "aborted")
     assert opmend("sessions", "--json").last["outcome"] == "aborted"
     assert opmend("verify").code == 0
 
