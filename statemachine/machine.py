@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from events.types import (
     BudgetExhausted,
@@ -55,17 +55,7 @@ Status = Literal[
     "aborted",
 ]
 TERMINAL: frozenset[Status] = frozenset({"accepted", "exhausted", "aborted"})
-LIVE: tuple[Status, ...] = (
-    "opened",
-    "diagnosed",
-    "patched",
-    "built",
-    "compact_passed",
-    "full_passed",
-    "clean",
-    "rejected",
-    "rolled_back",
-)
+LIVE: tuple[Status, ...] = tuple(status for status in get_args(Status) if status not in TERMINAL)
 
 
 @dataclass(frozen=True)
@@ -171,7 +161,7 @@ def build_machine(model: Live, initial: Status, append: Callable[[Event], None])
 
     return Machine(
         model=model,
-        states=list(Status.__args__),  # type: ignore[attr-defined]
+        states=list(get_args(Status)),
         initial=initial,
         model_attribute="status",
         auto_transitions=False,
