@@ -51,6 +51,11 @@ def _defaults() -> dict[str, Any]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: {error}") from error
+    wrong = [
+        name for name, table in tables.items() if not isinstance(table, dict) or name not in {"opmend", *main.commands}
+    ]
+    if wrong:
+        raise click.UsageError(f"{path}: {wrong[0]} is no table of options; use [opmend] or [<command>]")
     common = tables.pop("opmend", {})
     names = {"log": "log_url", "cases": "which"}
     merged = {name: {**common, **tables.get(name, {})} for name in main.commands}
@@ -75,7 +80,11 @@ def toolchain_options(function: F) -> F:
             show_default=True,
             help="Named policy: cann-ecosystem, npukernelbench, allclose(rtol,atol).",
         ),
-        click.option("--seed", type=int, help="Seed of the inputs (default: a fresh one, recorded in the log)."),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**62),
+            help="Seed of the inputs (default: a fresh one, recorded in the log).",
+        ),
         click.option(
             "--check-level",
             type=click.IntRange(0, 3),
@@ -143,14 +152,15 @@ def repair(
     **options: Any,
 ) -> None:
     """Repair each TASK: a directory with a reference, cases and a near-miss kernel. The task is never modified."""
-    from adapters.session import Settings, new_session_id, open_session
+    from adapters.session import Settings, new_session_id, open_session, outputs_for
     from replay.live import LiveStory
     from statemachine.ports import UsageError
 
     settings = Settings.of(options)
     codes: list[int] = []
+    targets = outputs_for(tasks, out)
     with open_log(log_url) as log:
-        for task in tasks:
+        for task, target in zip(tasks, targets, strict=True):
             session = new_session_id(task)
             story = LiveStory(session, json=as_json, quiet=quiet)
             try:
@@ -162,7 +172,6 @@ def repair(
                     _finish(session, None, log, log_url, as_json)
                 codes.append(error.exit_code)
                 continue
-            target = out / task.resolve().name if out and len(tasks) > 1 else out
             codes.append(_finish(session, target, log, log_url, as_json))
     ctx.exit(max(codes))
 
@@ -179,7 +188,7 @@ def resume(
     ctx: click.Context, session: str, out: Path | None, quiet: bool, cache: Path | None, log_url: str, as_json: bool
 ) -> None:
     """Go on with an interrupted SESSION (an id, its beginning, or `last`) from its log."""
-    from adapters.session import resume_session
+    from adapters.session import outputs_for, resume_session
     from replay.history import read_history, resolve
     from replay.live import LiveStory
     from statemachine.sources import load
@@ -187,6 +196,7 @@ def resume(
     with open_log(log_url) as log:
         session = resolve(log, session)
         state = read_history(log, session).state
+        outputs_for([Path(state.opened.task.path)], out)
         if state.outcome is None:
             story = LiveStory(session, json=as_json, quiet=quiet)
             first = load(log, state.opened.candidate)
@@ -298,11 +308,15 @@ def run() -> None:
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("\ninterrupted; nothing is lost: `opmend resume last` goes on", err=True)
+        click.echo("\ninterrupted; a session that had begun is not lost: `opmend resume last` goes on", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo("opmend: nobody reads the output any more; `opmend resume last` goes on", err=True)
+        sys.exit(130)
+    except OSError as error:
+        click.echo(f"opmend: {error.strerror or error}: {error.filename or 'the operating system refused'}", err=True)
+        sys.exit(5)
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -85,7 +85,7 @@ class Settings:
 
 def new_session_id(task: Path) -> str:
     """`<task>-<8 hex>`: readable, unique enough for one log, and refused by the log if it is not."""
-    name = re.sub(r"[^A-Za-z0-9_.]+", "_", task.resolve().name) or "task"
+    name = re.sub(r"[^A-Za-z0-9_.]+", "_", task.resolve().name)[:80] or "task"
     return f"{name}-{secrets.token_hex(4)}"
 
 
@@ -196,6 +196,25 @@ def write_sources(candidate: Candidate, folder: Path) -> None:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+
+
+def outputs_for(tasks: Sequence[Path], out: Path | None) -> list[Path | None]:
+    """Where each task's accepted candidate goes: `out`, or `out/<task name>` of several. UsageError if that would lose
+    something: it is no folder, it is not empty, it lies in a task or holds one, or two tasks share a name."""
+    if out is None:
+        return [None] * len(tasks)
+    places = [out / task.resolve().name for task in tasks] if len(tasks) > 1 else [out]
+    if len({place.resolve() for place in places}) < len(places):
+        raise UsageError(f"--out {out}: two of the tasks have the same name; repair them one by one")
+    for place in places:
+        if place.exists() and not place.is_dir():
+            raise UsageError(f"--out {place}: is no folder; name one that is empty or does not exist")
+        if place.is_dir() and any(place.iterdir()):
+            raise UsageError(f"--out {place}: is not empty, and nothing is overwritten; name another folder")
+        for task in tasks:
+            if place.resolve().is_relative_to(task.resolve()):
+                raise UsageError(f"--out {place}: lies in the task {task}, which is never modified")
+    return list(places)
 
 
 def write_accepted(candidate: Candidate, base: Candidate, out: Path) -> None:

@@ -243,7 +243,8 @@ class Engine:
         self.record(CompactEvaluated(**self._evaluation("compact")))
 
     def _full_eval(self, action: Action) -> None:
-        if self.state.opened.task.coverage_equivalent:
+        task = self.state.opened.task
+        if task.full.digest == task.compact.digest:
             compact = self.state.current.compact
             assert compact is not None
             self.record(FullEvaluated(**{**dict(compact), "type": "FullEvaluated", "seconds": 0.0}))

@@ -170,11 +170,15 @@ def _absorb(state: SessionState, event: Event, seq: int) -> SessionState:
             state = _amend(state, replace(_same(now, event, seq), compiled=event))
             return state if event.passed else _settle(state)
         case CompactEvaluated():
+            _consistent(state, event, seq)
             state = _amend(state, replace(_same(now, event, seq), compact=event))
             return state if event.passed else _settle(state)
         case FullEvaluated():
+            _consistent(state, event, seq)
             return _settle(_amend(state, replace(_same(now, event, seq), full=event)))
         case IntegrityJudged():
+            if event.verdict == "clean" and any(e.outcome == "failed" for e in event.evidence):
+                raise IllegalTransition(seq, "a clean verdict with a failed check in its evidence")
             state = _amend(state, replace(_same(now, event, seq), judged=event))
             # A tainted candidate is never progress, whatever its numbers say.
             if event.verdict == "tainted" and state.current.improved:
@@ -201,15 +205,32 @@ def _absorb(state: SessionState, event: Event, seq: int) -> SessionState:
             return replace(state, refusals=(*state.refusals, event))
         case BudgetExhausted():
             return replace(state, exhausted_bound=event)
-        case SessionAccepted() | SessionExhausted() | SessionAborted():
+        case SessionAccepted():
+            _same(now, event, seq)
+            return replace(state, ended=event)
+        case SessionExhausted() | SessionAborted():
             return replace(state, ended=event)
         case _:
             return state
 
 
+def _consistent(state: SessionState, event: CompactEvaluated | FullEvaluated, seq: int) -> None:
+    """An evaluation says of itself what its cases say, over the whole set, under the session's tolerance (law 5)."""
+    opened = state.opened
+    expected = (opened.task.compact if isinstance(event, CompactEvaluated) else opened.task.full).count
+    if [case.index for case in event.cases] != list(range(expected)):
+        raise IllegalTransition(
+            seq, f"{event.type} does not cover the {expected} cases of its set, once each, in order"
+        )
+    if event.passed != (all(case.passed for case in event.cases) and not event.blocking):
+        raise IllegalTransition(seq, f"{event.type} contradicts its own cases about having passed")
+    if event.tolerance != opened.configuration.tolerance:
+        raise IllegalTransition(seq, f"{event.type} was judged under {event.tolerance}, not the session's tolerance")
+
+
 def _same(
     now: Attempt,
-    event: CompileFinished | CompactEvaluated | FullEvaluated | IntegrityJudged | CheckpointSaved,
+    event: CompileFinished | CompactEvaluated | FullEvaluated | IntegrityJudged | CheckpointSaved | SessionAccepted,
     seq: int,
 ) -> Attempt:
     if event.attempt != now.number or event.candidate != now.candidate:

@@ -78,6 +78,8 @@ def read_candidate(kernel: Path) -> tuple[Candidate, tuple[str, ...]]:
         relative = path.relative_to(kernel)
         if not path.is_file() or any(part.startswith(".") or part == "build" for part in relative.parts):
             continue
+        if path.is_symlink():
+            raise UsageError(f"{path}: a link is not accepted among kernel sources; put the file itself there")
         if path.suffix in SOURCE_SUFFIXES:
             try:
                 files[relative.as_posix()] = path.read_bytes().decode()
@@ -97,6 +99,8 @@ def digest_files(files: Mapping[str, bytes]) -> str:
 
 
 def _read(path: Path, what: str) -> str:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: not a file; a direct-launch task needs {what} there")
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
@@ -109,7 +113,7 @@ def _parse(source: str, path: Path) -> ast.Module:
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise UsageError(f"{path}{line}: not Python: {getattr(error, 'msg', error)}") from error
 
 

@@ -265,12 +265,7 @@ class Calls:
         if name in words.COPY_METHODS or name in words.INTEGER_CASTS:
             integer = name in words.INTEGER_CASTS or flow.integer_dtype(node) or (owner.integer and not node.args)
             if name == "clone":
-                return replace(
-                    owner,
-                    kind="tensor",
-                    bases=frozenset({f"new:{node.lineno}:{node.col_offset}"})
-                    | {b for b in owner.bases if b in state.filled},
-                )
+                return self._cloned(owner, node, state)
             return replace(owner, kind="tensor", integer=integer)
         if name in words.NEW_METHODS:
             integer = flow.integer_dtype(node) or owner.integer
@@ -293,6 +288,14 @@ class Calls:
             outcome, kind = "failed", "torch-compute"
         flow.find(kind, outcome, f".{name}() is not an allocation, view, copy, cast or pad", node)
         return merged([owner, *args])
+
+    @staticmethod
+    def _cloned(owner: Value, node: ast.Call, state: State) -> Value:
+        """A copy with storage of its own; a copy of what an extension filled counts as filled."""
+        base = f"new:{node.lineno}:{node.col_offset}"
+        if owner.bases and owner.bases <= state.filled:
+            state.filled.add(base)
+        return replace(owner, kind="tensor", bases=frozenset({base}))
 
     def _view(self, name: str, owner: Value, node: ast.Call) -> Value:
         base = _inner(owner)

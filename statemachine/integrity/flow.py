@@ -60,7 +60,9 @@ class Flow:
         if any(b.startswith("in:") for b in target.bases):
             self.find("input-mutation", "failed", "writes into an input tensor", node)
         foreign = source.may_hold_tensor and not (source.bases and source.bases <= state.filled)
-        if target.bases & state.filled:
+        if source.bases and source.bases <= state.filled:
+            state.filled |= {b for b in target.bases if b.startswith("new:")}  # a copy of what the extension filled
+        elif target.bases & state.filled:
             if foreign:
                 state.overwritten |= target.bases & state.filled
             elif not source.may_hold_tensor:

@@ -16,7 +16,7 @@ from statemachine.integrity.wordset import wordset
 
 Scope = Literal["kernel", "device"]
 
-SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".asc", ".h", ".hpp", ".inc"})
+SUFFIXES = frozenset({".cpp", ".cc", ".asc", ".h", ".hpp", ".inc"})
 MAX_FILE_BYTES = 512 * 1024
 MAX_PATCH_BYTES = 2 * 1024 * 1024
 MAX_FILES = 64

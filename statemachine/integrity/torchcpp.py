@@ -44,6 +44,12 @@ COMPUTE_METHODS = wordset(
 #: Regular expressions over blanked code: kind, outcome, pattern, what it means.
 PATTERNS: tuple[tuple[str, str, str, str], ...] = (
     (
+        "device-internals",
+        "failed",
+        r"\bopmend\w*|\bOPMEND_\w*",
+        "reaches into the CPU device itself, whose records are evidence; no kernel for an NPU has such a name",
+    ),
+    (
         "python",
         "failed",
         r"\bmodule_?\s*::\s*import\b|\bPy(?:Run|Import|Eval)_\w+|\bPyObject_Call\w*",

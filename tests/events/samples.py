@@ -45,7 +45,7 @@ EVIDENCE = (t.Evidence(check="wrapper", outcome="passed"), t.Evidence(check="spy
 
 
 def opened() -> t.SessionOpened:
-    cases = t.CaseSetRef(digest=ELSEWHERE, count=4)
+    cases = t.CaseSetRef(digest=ELSEWHERE, count=1)
     return t.SessionOpened(
         task=t.TaskRef(
             name="add", path="examples/add", layout="direct", digest=ELSEWHERE, compact=cases, full=cases,

@@ -177,7 +177,7 @@ def test_a_forged_event_with_its_hash_redone_breaks_the_next_link(log: SqlLog, p
 
 def test_a_payload_that_opmend_would_not_write_so_is_named(path: Path, log: SqlLog, past: sqlite3.Connection) -> None:
     good = next(log.read("s"))
-    for payload in (good.payload.replace(b'":', b'": ', 1), good.payload.replace(b'"count":4', b'"count":"4"', 1)):
+    for payload in (good.payload.replace(b'":', b'": ', 1), good.payload.replace(b'"count":1', b'"count":"1"', 1)):
         assert payload != good.payload
         digest = chain_hash("s", 0, good.recorded_at, good.type, good.version, payload, GENESIS)
         forged = replace(good, payload=payload, hash=digest)

@@ -8,6 +8,7 @@ from typing import Any
 
 from events import types as t
 
+SIZE = 4
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
@@ -16,7 +17,7 @@ def digest(n: int) -> str:
 
 
 def opened(**bounds: Any) -> t.SessionOpened:
-    cases = t.CaseSetRef(digest=digest(900), count=4)
+    cases = t.CaseSetRef(digest=digest(900), count=SIZE)
     task = t.TaskRef(
         name="op", path="op", layout="direct", digest=digest(901), compact=cases, full=cases, coverage_equivalent=False
     )
@@ -44,7 +45,8 @@ def compiled(n: int, ok: bool = True) -> t.CompileFinished:
 
 
 def evaluated(kind: type[Any], n: int, ratios: Sequence[float]) -> Any:
-    cases = tuple(case(i, r) for i, r in enumerate(ratios))
+    padded = (*ratios, *[ratios[-1]] * (SIZE - len(ratios)))
+    cases = tuple(case(i, r) for i, r in enumerate(padded))
     return kind(
         attempt=n,
         candidate=digest(n),

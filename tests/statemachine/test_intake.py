@@ -40,7 +40,9 @@ def state(blobs: SqlLog) -> SessionState:
     events: list[t.Event] = [
         opened().model_copy(update={"candidate": first}),
         t.CompileFinished(**common, passed=True),
-        t.CompactEvaluated(**common, tolerance="cann-ecosystem/1", passed=False, cases=(case(0, 0.5),)),
+        t.CompactEvaluated(
+            **common, tolerance="cann-ecosystem/1", passed=False, cases=tuple(case(i, 0.5) for i in range(4))
+        ),
         t.IntegrityJudged(**common, verdict="undetermined", evidence=(), settled_by="test"),
         t.CheckpointSaved(**common),
         t.ForensicsRecorded(**common, features=(), mechanisms=(), brief=brief),

@@ -171,3 +171,30 @@ def test_a_move_the_machine_does_not_allow_is_a_corrupted_log(events: list[t.Eve
 def test_an_empty_stream_has_no_state() -> None:
     with pytest.raises(ValueError, match="empty"):
         fold([])
+
+
+ALL = (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"passed": True}, "contradicts its own cases"),
+        ({"cases": full(1, *ALL).cases[:1]}, "does not cover the 4 cases"),
+        ({"tolerance": "allclose(1000,1000)"}, "not the session's tolerance"),
+    ],
+)
+def test_an_evaluation_that_contradicts_itself_or_the_session_is_a_corrupted_log(
+    change: dict[str, object], words: str
+) -> None:
+    event = full(1, 1.0, 0.5).model_copy(update=change)
+    with pytest.raises(IllegalTransition, match=words):
+        fold(timed([*ACCEPTED[:9], event]))
+
+
+def test_a_clean_verdict_with_a_failed_check_and_an_acceptance_of_another_attempt_are_refused() -> None:
+    failed = t.Evidence(check="aten-spy", outcome="failed")
+    with pytest.raises(IllegalTransition, match="clean verdict with a failed check"):
+        fold(timed([*ACCEPTED[:10], judged(1, "clean", failed)]))
+    with pytest.raises(IllegalTransition, match="another attempt or candidate"):
+        fold(timed([*ACCEPTED[:-1], t.SessionAccepted(attempt=0, candidate=digest(0))]))

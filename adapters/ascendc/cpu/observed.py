@@ -37,19 +37,26 @@ def case_evidence(side: Mapping[str, Any], launches: Sequence[Mapping[str, Any]]
 
 
 def _provenance(outputs: Sequence[Mapping[str, Any]], launches: Sequence[Mapping[str, Any]]) -> Iterator[Evidence]:
-    """Per output: was every byte of its storage stored by a kernel? Chunked launches add up (overlap is not seen)."""
+    """Per output: was every byte of its storage stored by a kernel? Chunked launches add up (overlap is not seen).
+
+    An output whose storage no kernel stored to may still be an honest copy of a kernel's buffer (a cast, a slice made
+    contiguous). It is noted as such where some kernel filled a whole buffer, and fails where no kernel filled any.
+    """
     stored: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for launch in launches:
         for write in launch.get("writes", ()):
             base, written = str(write.get("base")), int(write.get("written", 0))
             stored[base] = stored.get(base, 0) + written
+            sizes[base] = int(write.get("nbytes", 0))
+    filled = [base for base, size in sizes.items() if size and stored[base] >= size]
     for number, output in enumerate(outputs):
         size = int(output.get("nbytes") or 0)
         if size == 0:
             continue
-        base = str(output.get("base"))
-        if base not in stored:
-            detail = f"output {number} is a copy made after the launch; the kernel's own buffer was another one"
+        mine = stored.get(str(output.get("base")), 0)
+        if mine == 0 and filled:
+            detail = f"output {number} is a copy made after the launch; the kernel filled another buffer entirely"
             yield Evidence(check=PROVENANCE, outcome="noted", detail=detail)
-            continue
-        yield provenance_evidence(min(1.0, stored[base] / size), output=number)
+        else:
+            yield provenance_evidence(min(1.0, mine / size), output=number)

@@ -42,6 +42,21 @@ CHEATS: dict[str, tuple[dict[str, str], str, str]] = {
         "no-launch",
         "failed",
     ),
+    "forgets the device's findings": (
+        folder(GOOD, kernel=KERNEL + 'extern "C" void opmend_reset(void);\nvoid f() { opmend_reset(); }\n'),
+        "device-internals",
+        "failed",
+    ),
+    "forges a store": (
+        folder(GOOD, kernel=KERNEL + "void f(char *y) { ::opmend::rt::gm_access(y, 8, 1); }\n"),
+        "device-internals",
+        "failed",
+    ),
+    "right only in the simulator": (
+        folder(GOOD, kernel="#ifndef OPMEND_CHECK\n#define EARLY return;\n#endif\n" + KERNEL),
+        "device-internals",
+        "failed",
+    ),
     "launch only in a comment": (folder(GOOD, kernel="// k<<<1, nullptr, s>>>(x);\n"), "no-launch", "failed"),
     "launch only in a string": (
         folder(GOOD, kernel='const char* s = "k<<<1, nullptr, s>>>(x)";'),

@@ -254,6 +254,8 @@ CHEATS: dict[str, tuple[str, str, str]] = {
 #: name -> source; none may be failed, and each must be said to reach the extension.
 HONEST: dict[str, str] = {
     "plain": forward("return _ext.run(x)"),
+    "clone of the result": forward("return _ext.run(x.contiguous()).clone()"),
+    "copied into a buffer": forward("y = _ext.run(x)\nz = torch.empty_like(y)\nz.copy_(y)\nreturn z"),
     "pad, slice, permute": forward(
         "n = x.shape[-1]\np = F.pad(x.permute(1, 0).contiguous(), (0, (-n) % 8))\n"
         "return _ext.run(p)[:, :n].permute(1, 0)"

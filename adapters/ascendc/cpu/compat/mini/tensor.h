@@ -56,6 +56,9 @@ public:
         const auto bytes = storage.attr("nbytes")().cast<size_t>();
         if (base != nullptr && bytes != 0) {
             opmend_gm_register(base, bytes);
+            // Kept for good: while the device's report may name this address, no other tensor gets it.
+            static auto *seen = new std::vector<py::object>;
+            seen->push_back(storage);
         }
         return {base, bytes};
     }
