@@ -5,11 +5,13 @@
 #ifndef OPMEND_RUNTIME_FIBERS_H
 #define OPMEND_RUNTIME_FIBERS_H
 
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "cross_flags.h"
 #include "memory.h"
 #include "unified_buffer.h"
 
@@ -20,32 +22,43 @@ constexpr size_t kGuardBytes = 4096;
 
 /// Memory of one core, recycled between cores and launches.
 struct Arena {
-    std::vector<uint8_t> ub, shadow;
+    uint8_t *memory = nullptr;  // kArenaBytes of memories and as many of shadow, untouched pages cost nothing
+    uint8_t *shadow = nullptr;
     Hazards hazards;
     uint8_t *stack = nullptr;  // kGuardBytes inaccessible, then kStackBytes
 
-    Arena() : ub(kUbBytes + kRepeatBytes), shadow(kUbBytes + kRepeatBytes)
+    Arena()
+        : memory(static_cast<uint8_t *>(std::calloc(1, kArenaBytes + kRepeatBytes))),
+          shadow(static_cast<uint8_t *>(std::calloc(1, kArenaBytes + kRepeatBytes)))
     {
-        void *memory = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
+        if (memory == nullptr || shadow == nullptr) {
+            throw std::runtime_error("opmend-device: no memory for the buffers of a core");
+        }
+        void *mapped = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-        if (memory == MAP_FAILED) {
+        if (mapped == MAP_FAILED) {
             throw std::runtime_error("opmend-device: no memory for the stack of a core");
         }
-        mprotect(memory, kGuardBytes, PROT_NONE);
-        stack = static_cast<uint8_t *>(memory);
+        mprotect(mapped, kGuardBytes, PROT_NONE);
+        stack = static_cast<uint8_t *>(mapped);
     }
-    ~Arena() { munmap(stack, kStackBytes + kGuardBytes); }
+    ~Arena()
+    {
+        munmap(stack, kStackBytes + kGuardBytes);
+        std::free(memory);
+        std::free(shadow);
+    }
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
 
     uint8_t *aligned_ub()
     {
-        const auto at = reinterpret_cast<uintptr_t>(ub.data());
-        return ub.data() + (kRepeatBytes - at % kRepeatBytes) % kRepeatBytes;
+        const auto at = reinterpret_cast<uintptr_t>(memory);
+        return memory + (kRepeatBytes - at % kRepeatBytes) % kRepeatBytes;
     }
 };
 
-enum class Waiting : uint8_t { No, VectorCores, AllCores };
+enum class Waiting : uint8_t { No, VectorCores, AllCores, Flag };
 
 struct Fiber {
     Core core;
@@ -54,6 +67,8 @@ struct Fiber {
     bool started = false, finished = false, cancelled = false;
     Waiting waiting = Waiting::No;
     std::vector<void *> waiting_at;
+    int waiting_flag = -1;
+    CrossFlags cross;
 };
 
 struct Retask {
@@ -118,15 +133,15 @@ void start(Fiber &fiber)
     idle_arenas.pop_back();
     Core &core = fiber.core;
     core.ub = fiber.arena->aligned_ub();
-    core.shadow = fiber.arena->shadow.data();
+    core.shadow = fiber.arena->shadow;
+    core.limit = core.aiv ? kUbBytes : kArenaBytes;
     core.hazards = &fiber.arena->hazards;
-    if (core.aiv) {  // cube cores never touch UB
-        std::memset(core.ub, 0xff, kUbBytes);
-        if (core.level >= 2) {
-            std::memset(core.shadow, 0, kUbBytes);
-        }
+    const size_t from = core.aiv ? 0 : kUbBytes;  // cube cores never touch UB
+    std::memset(core.ub + from, 0xff, core.limit - from);
+    if (core.level >= 2) {
+        std::memset(core.shadow + from, 0, core.limit - from);
     }
-    core.hazards->reset(core.level >= 3 && core.aiv);
+    core.hazards->reset(core.level >= 3 ? core.limit : 0);
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.arena->stack + kGuardBytes;
     fiber.context.uc_stack.ss_size = kStackBytes;
@@ -139,6 +154,7 @@ void start(Fiber &fiber)
 void resume(Fiber &fiber)
 {
     g_core = &fiber.core;
+    current_cross = &fiber.cross;
     swapcontext(&scheduler, &fiber.context);
     g_core = nullptr;
     if (fiber.finished) {
@@ -176,6 +192,15 @@ void report_deadlock()
         rt::format("%d cores wait in SyncAll for ever: %d cores ended without reaching it (the first is core %d)",
                    waiting, finished, absent != nullptr ? absent->core.index : -1);
     g_core = const_cast<Core *>(&first->core);
+    if (first->waiting == Waiting::Flag) {
+        const std::string flag = rt::format("core %d waits in CrossCoreWaitFlag for ever: nobody sets flag %d; %d cores "
+                                            "wait, %d have ended",
+                                            first->core.index, first->waiting_flag, waiting, finished);
+        record("deadlock", "CrossCoreWaitFlag", flag, first->waiting_at);
+        g_core = nullptr;
+        grid->error = flag;
+        return;
+    }
     record("deadlock", "SyncAll", message, first->waiting_at);
     g_core = nullptr;
     grid->error = message;
@@ -192,13 +217,13 @@ void schedule()
                 continue;
             }
             const Waiting before = fiber.waiting;
-            const uint64_t passed = grid->vector_barrier.generation + grid->all_barrier.generation;
+            const uint64_t passed = grid->vector_barrier.generation + grid->all_barrier.generation + cross_events;
             if (!fiber.started) {
                 start(fiber);
             }
             resume(fiber);
             progress |= fiber.finished || fiber.waiting != before ||
-                        grid->vector_barrier.generation + grid->all_barrier.generation != passed;
+                        grid->vector_barrier.generation + grid->all_barrier.generation + cross_events != passed;
             left -= fiber.finished ? 1 : 0;
             if (grid->retask || !grid->error.empty()) {
                 cancel_waiting();

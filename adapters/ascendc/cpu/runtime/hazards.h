@@ -30,7 +30,8 @@ struct Hazards {
     Event events[kPipes][kPipes][kEventIds];
     std::vector<Granule> granules;
 
-    void reset(bool track)
+    /// Follows the first `bytes` of the arena; 0: nothing.
+    void reset(size_t bytes)
     {
         for (int pipe = 0; pipe < kPipes; ++pipe) {
             pipes[pipe] = Clock{};
@@ -41,8 +42,8 @@ struct Hazards {
                 }
             }
         }
-        if (track) {
-            granules.assign(kUbBytes / kBlockBytes, Granule{});
+        if (bytes != 0) {
+            granules.assign(bytes / kBlockBytes, Granule{});
         }
     }
 };
@@ -50,6 +51,13 @@ struct Hazards {
 namespace {
 
 const char *const kPipeNames[kPipes] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+
+/// An arena offset as kernel authors know it: "UB offset 64", "L1 offset 0".
+std::string place(size_t offset)
+{
+    const MemoryRange &range = range_of(memory_at(offset));
+    return rt::format("%s offset %zu", range.name, offset - range.base);
+}
 
 /// Clock that a signal sent by `pipe` carries: everything the unit was given so far.
 Clock hazard_signal(Pipe pipe)
@@ -64,9 +72,9 @@ Clock hazard_signal(Pipe pipe)
 void unordered(const char *api, Pipe pipe, bool write, size_t offset, Pipe other, bool other_write)
 {
     record_here("pipe-hazard", api,
-                rt::format("%s %s UB offset %zu while an earlier %s of it by %s may still run: needs a queue "
+                rt::format("%s %s %s while an earlier %s of it by %s may still run: needs a queue "
                            "(EnQue/DeQue), SetFlag/WaitFlag<HardEvent::%s_%s> or PipeBarrier<PIPE_ALL>",
-                           kPipeNames[pipe], write ? "writes" : "reads", offset, other_write ? "write" : "read",
+                           kPipeNames[pipe], write ? "writes" : "reads", place(offset).c_str(), other_write ? "write" : "read",
                            kPipeNames[other], kPipeNames[other], kPipeNames[pipe]),
                 __builtin_return_address(0));
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "cross_flags.h"
 #include "findings.h"
 #include "touch_map.h"
 
@@ -70,12 +71,16 @@ void mark_written(Tensor &tensor, size_t offset, size_t bytes)
 
 Touch touch_now(bool atomic)
 {
-    return {static_cast<uint32_t>(g_core->index + 1) & 0x7fffu, atomic, epoch & 0xffffu};
+    return {static_cast<uint32_t>(g_core->index + 1) & 0x7fffu, atomic, epoch & 0xffffu, current_cross->tick};
 }
 
 bool other_core(const Touch &seen, const Touch &now)
 {
-    return seen.core != 0 && seen.epoch == now.epoch && seen.core != now.core;
+    if (seen.core == 0 || seen.epoch != now.epoch || seen.core == now.core) {
+        return false;
+    }
+    // Reads by several cores keep no clock: once flags are in use, they are not held against a later write.
+    return !cross_used || (seen.core != kManyCores && !flag_orders(seen.core - 1u, seen.tick));
 }
 
 /// Two cores must not touch the same byte between two SyncAll unless both only read, both add atomically, or the

@@ -21,10 +21,11 @@ struct Touch {
     uint32_t core : 15;
     uint32_t atomic : 1;
     uint32_t epoch : 16;
+    uint32_t tick;  ///< the core's own time, counted in the cross-core flags it has set
 
     bool operator==(const Touch &other) const
     {
-        return core == other.core && atomic == other.atomic && epoch == other.epoch;
+        return core == other.core && atomic == other.atomic && epoch == other.epoch && tick == other.tick;
     }
 };
 

@@ -35,7 +35,7 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
                   unsigned alignment = 1)
 {
     const uint8_t *ub = g_core->ub;
-    if (address < ub || address + bytes > ub + kUbBytes) {
+    if (address < ub || address + bytes > ub + g_core->limit) {
         rt::ub_outside(api, address, bytes);
     }
 #if OPMEND_CHECK >= 1
@@ -59,6 +59,13 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
 #else
     (void)pipe, (void)write;
 #endif
+}
+
+/// Whether this core has the memory `address` lies in. Instructions on another core's memories do nothing here, as in
+/// the vendor's sources, where cube cores skip vector instructions and the reverse.
+inline bool present(const uint8_t *address)
+{
+    return address == nullptr || (address < g_core->ub + kUbBytes) == g_core->aiv;
 }
 
 inline uint8_t *shadow_of(const uint8_t *address) { return g_core->shadow + (address - g_core->ub); }
