@@ -1,8 +1,8 @@
 // Mmad and Fixpipe: multiplication of L0A by L0B into L0C, and the way out with conversion.
 //
 // Semantics: vendor's pages "Mmad", "GEMV", "K-direction alignment", "Fixpipe (L0C to GM)" and "on-the-way quantisation".
-// Sums go over k in order, in float (int32 for bytes); the cube's own order is not public: the last bits of floating
-// results are approximate. The multiplier of quantisation keeps 10 mantissa bits as described there; products are
+// Sums are taken in float (int32 for bytes) by groups of 16 steps of k; the order inside a group is not public: the last
+// bits of floating results are approximate. The multiplier of quantisation keeps 10 mantissa bits as described there; products are
 // rounded once, to nearest even (approximate: the hardware's intermediate precision is not public).
 #ifndef OPMEND_API_CUBE_COMPUTE_H
 #define OPMEND_API_CUBE_COMPUTE_H

@@ -227,6 +227,48 @@ inline const uint8_t *image_run(const AscendC::LocalTensor<T> &src, const Ascend
     return src.bytes() + pixel * kBlockBytes;
 }
 
+/// One C0 run of the matrix as it is: a row of a fractal.
+template <class T>
+inline void put_run(const char *api, Pipe pipe, const AscendC::LocalTensor<T> &dst, uint8_t *to, const uint8_t *from,
+                    T pad)
+{
+    touch(api, pipe, dst.extent(), to, kBlockBytes, true);
+    if (from != nullptr) {
+        copy_bytes(to, from, kBlockBytes);
+        return;
+    }
+    for (size_t i = 0; i < kBlockBytes / sizeof(T); ++i) {
+        std::memcpy(to + i * sizeof(T), &pad, sizeof(T));
+    }
+    mark(to, kBlockBytes);
+}
+
+/// `rows` C0 runs as the columns of a square: to[i][row] = run row, element i.
+template <class T>
+inline void put_square(const char *api, Pipe pipe, const AscendC::LocalTensor<T> &dst, uint8_t *to,
+                       const uint8_t *const *runs, size_t rows, T pad)
+{
+    constexpr size_t width = kBlockBytes / sizeof(T);
+    touch(api, pipe, dst.extent(), to, ((width - 1) * width + rows) * sizeof(T), true);
+    bool clean = rows == width;
+    for (size_t row = 0; row < rows; ++row) {
+        clean = clean && (runs[row] == nullptr || state_of(runs[row], kBlockBytes) == kWritten);
+    }
+    for (size_t row = 0; row < rows; ++row) {
+        for (size_t i = 0; i < width; ++i) {
+            uint8_t *at = to + (i * width + row) * sizeof(T);
+            const T value = runs[row] == nullptr ? pad : load<T>(runs[row] + i * sizeof(T));
+            std::memcpy(at, &value, sizeof(T));
+            if (!clean) {
+                mark(at, sizeof(T), runs[row] == nullptr ? kWritten : state_of(runs[row] + i * sizeof(T), sizeof(T)));
+            }
+        }
+    }
+    if (clean) {
+        mark(to, width * width * sizeof(T));
+    }
+}
+
 template <class T>
 inline void load_3d(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<T> &src,
                     const AscendC::LoadData3DParamsV2<T> &p)
@@ -248,43 +290,27 @@ inline void load_3d(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTens
     const size_t bands = (p.mExtension + kFractalRows - 1) / kFractalRows;
     const size_t padded = (p.kExtension + kFractalRows - 1) / kFractalRows * kFractalRows;
     begin(pipe);
-    for (size_t row = 0; row < p.mExtension; ++row) {
+    const bool squares = right || p.enTranspose;
+    const size_t step = squares ? width : 1;
+    for (size_t row = 0; row < p.mExtension; row += step) {
+        const size_t here = std::min<size_t>(step, p.mExtension - row);
         for (size_t run = 0; run < runs; ++run) {
-            const uint8_t *from = image_run(src, p, row + p.mStartPt, run + p.kStartPt / width);
-            if (from != nullptr) {
-                touch(api, pipe, src.extent(), from, kBlockBytes, false);
+            const uint8_t *from[width];
+            for (size_t i = 0; i < here; ++i) {
+                from[i] = image_run(src, p, row + i + p.mStartPt, run + p.kStartPt / width);
+                if (from[i] != nullptr) {
+                    touch(api, pipe, src.extent(), from[i], kBlockBytes, false);
+                }
             }
-            if (!right && !p.enTranspose) {
-                uint8_t *to = dst.bytes() + (row / kFractalRows * runs + run) * kFractalBytes +
-                              row % kFractalRows * kBlockBytes;
-                touch(api, pipe, dst.extent(), to, kBlockBytes, true);
-                if (from != nullptr) {
-                    copy_bytes(to, from, kBlockBytes);
-                    continue;
-                }
-                for (size_t i = 0; i < width; ++i) {
-                    std::memcpy(to + i * sizeof(T), &p.padValue, sizeof(T));
-                }
-                mark(to, kBlockBytes);
+            if (!squares) {
+                const size_t at = (row / kFractalRows * runs + run) * kFractalBytes + row % kFractalRows * kBlockBytes;
+                put_run(api, pipe, dst, dst.bytes() + at, from[0], p.padValue);
                 continue;
             }
-            // Element (row, run * width + i) becomes row `column` of a transposed fractal: in L0B, bands of rows come
-            // first; in a transposed L0A, runs do.
-            for (size_t i = 0; i < width; ++i) {
-                const size_t column = run * width + i;
-                const size_t block = right ? row / width * padded * width + column * width
-                                           : (run * bands + row / kFractalRows) * kFractalRows * width + i * width;
-                uint8_t *to = element(dst, block + row % width);
-                if (i == 0) {
-                    touch(api, pipe, dst.extent(), to, ((width - 1) * width + 1) * sizeof(T), true);
-                }
-                if (from != nullptr) {
-                    copy_bytes(to, from + i * sizeof(T), sizeof(T));
-                } else {
-                    std::memcpy(to, &p.padValue, sizeof(T));
-                    mark(to, sizeof(T));
-                }
-            }
+            // In L0B bands of C0 rows come first, padded to 16 columns; in a transposed L0A, runs do.
+            const size_t at = right ? (row / width * padded + run * width) * width
+                                    : (run * bands + row / kFractalRows) * kFractalRows * width;
+            put_square(api, pipe, dst, element(dst, at), from, here, p.padValue);
         }
     }
 }

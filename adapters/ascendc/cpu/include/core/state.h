@@ -146,7 +146,7 @@ OPMEND_API void sync_all_cores(bool vector_only);
 OPMEND_API void cross_set(int mode, int flag);
 OPMEND_API void cross_wait(int flag);
 
-// Matrix multiplication of the cube unit: c[m][n] += a[m][k] * b[k][n], row-major, k in order.
+// Matrix multiplication of the cube unit: c[m][n] += a[m][k] * b[k][n], row-major.
 OPMEND_API void multiply(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 OPMEND_API void multiply(const int32_t *a, const int32_t *b, int32_t *c, size_t m, size_t n, size_t k);
 
