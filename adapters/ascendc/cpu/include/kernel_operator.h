@@ -12,6 +12,7 @@
 #include "core/state.h"
 
 #include "api/allocator.h"
+#include "api/buffer_pool.h"
 #include "api/cast.h"
 #include "api/copy.h"
 #include "api/cube_compute.h"
@@ -28,11 +29,13 @@
 #include "api/sort.h"
 #include "api/sync.h"
 #include "api/tensor.h"
+#include "api/transpose.h"
 #include "api/vector.h"
 #include "api/vector_scalar.h"
 
 #include "lib/math.h"
 #include "lib/reduce.h"
+#include "lib/softmax.h"
 
 #include "api/unsupported.h"
 

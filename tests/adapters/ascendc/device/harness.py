@@ -113,7 +113,7 @@ class Device:
         return Report(raw["launches"], findings, raw["error"])
 
 
-DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "int16": 3, "int32": 4}
+DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "int16": 3, "int32": 4, "uint16": 5, "int8": 6}
 
 
 def run_operation(
@@ -128,8 +128,9 @@ def run_operation(
     dtype: str | None = None,
     level: int = 3,
     clean: bool = True,
+    library: str = "operations",
 ) -> Array:
-    """Runs one instruction of kernels/operations.cpp; returns the new output (y holds the old one).
+    """Runs one instruction of kernels/<library>.cpp; returns the new output (y holds the old one).
 
     `clean` asserts that the device has nothing to say about it.
     """
@@ -138,7 +139,7 @@ def run_operation(
     integers = (ctypes.c_int64 * 16)(*[ctypes.c_int64(v).value for v in p])
     scalars = (ctypes.c_double * 2)(scalar)
     code = DTYPES.get(dtype or str(a.dtype), 0)
-    failed = device.kernels("operations", level).run_operation(
+    failed = device.kernels(library, level).run_operation(
         name.encode(),
         code,
         device.register(a),

@@ -151,3 +151,22 @@ def test_a_flag_nobody_sets_is_a_deadlock(device: Device) -> None:
     report = device.report()
     assert failed == 1 and report.kinds == {"deadlock"}
     assert report.error is not None and "CrossCoreWaitFlag" in report.error
+
+
+@pytest.mark.parametrize(("mode", "subblocks"), [(0, 1), (0, 2), (1, 2)])
+def test_vector_cores_meet_in_the_whole_grid_or_in_their_block(device: Device, mode: int, subblocks: int) -> None:
+    """Mode 0 with one and with two vector cores per block, mode 1 inside a block."""
+    blocks = 3
+    cores = blocks * subblocks
+    y = np.zeros((2, cores, 64), np.float32)
+    kernels = device.kernels("cube")
+    assert kernels.run_exchange(device.register(y), blocks, mode, subblocks - 1, 1) == 0
+    report = device.report()
+    assert report.findings == [] and report.launches[-1]["task_type"] == f"MIX_AIC_1_{subblocks}"
+    group = cores if mode == 0 else subblocks
+    mine = np.arange(cores)
+    want = mine // group * group + (mine % group + 1) % group + 1
+    np.testing.assert_array_equal(y[1], np.repeat(want[:, None], 64, axis=1))
+    y[:] = 0
+    kernels.run_exchange(device.register(y), blocks, mode, subblocks - 1, 0)
+    assert device.report().kinds == {"gm-race"}

@@ -272,6 +272,12 @@ public:
         return true;
     }
 
+    /// A part of a memory as a pool of its own (buffer_pool.h); with `shared`, over the bytes of another pool.
+    template <class Pool>
+    bool InitBufPool(Pool &pool, uint32_t bytes);
+    template <class Pool, class Shared>
+    bool InitBufPool(Pool &pool, uint32_t bytes, Shared &shared);
+
     template <HardEvent event>
     TEventID AllocEventID()
     {

@@ -217,6 +217,36 @@ __aicore__ void gather_blocks(GM_ADDR x, GM_ADDR y, int32_t flags)
     }
 }
 
+/// Modes 0 and 1: every vector core writes a number, waits for the others, then reads its neighbour's.
+template <int kind, uint8_t mode>
+__aicore__ void exchange(GM_ADDR, GM_ADDR y, int32_t signal)
+{
+    KERNEL_TASK_TYPE_DEFAULT(static_cast<KernelMetaType>(kind));
+    if ASCEND_IS_AIC {
+        return;
+    }
+    const int64_t cores = GetBlockNum() * GetSubBlockNum(), mine = GetBlockIdx();
+    const int64_t group = mode == 0 ? cores : GetSubBlockNum(), first = mine / group * group;
+    const int64_t other = first + (mine - first + 1) % group;
+    TPipe pipe;
+    TBuf<> buffer;
+    pipe.InitBuffer(buffer, 256);
+    GlobalTensor<float> to;
+    to.SetGlobalBuffer((__gm__ float *)y);
+    auto local = buffer.Get<float>();
+    Duplicate(local, static_cast<float>(mine + 1), 64);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(to[mine * 64], local, 64);
+    if (signal != 0) {
+        CrossCoreSetFlag<mode, PIPE_MTE3>(5);
+        CrossCoreWaitFlag<mode>(5);
+    }
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(local, to[other * 64], 64);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(to[(cores + mine) * 64], local, 64);
+}
+
 template <class T>
 __aicore__ void sorting(GM_ADDR scores, GM_ADDR indices, GM_ADDR values, GM_ADDR order, int32_t count, int32_t form)
 {
@@ -302,6 +332,14 @@ extern "C" int run_multiply(const char *types, uint8_t *a, uint8_t *b, uint8_t *
 extern "C" int run_cross(uint8_t *x, uint8_t *y, int32_t flags)
 {
     return launch("gather_blocks", 1, gather_blocks, x, y, flags);
+}
+
+extern "C" int run_exchange(uint8_t *y, uint32_t blocks, int32_t mode, int32_t two, int32_t signal)
+{
+    constexpr int one_to_one = KERNEL_TYPE_MIX_AIC_1_1, one_to_two = KERNEL_TYPE_MIX_AIC_1_2;
+    const auto kernel = mode == 0 ? (two != 0 ? exchange<one_to_two, 0> : exchange<one_to_one, 0>)
+                                  : (two != 0 ? exchange<one_to_two, 1> : exchange<one_to_one, 1>);
+    return launch("exchange", blocks, kernel, y, y, signal);
 }
 
 extern "C" int run_sort(int is_half, uint8_t *scores, uint8_t *indices, uint8_t *values, uint8_t *order, int32_t count,
