@@ -21,6 +21,7 @@
 #include "api/enums.h"
 #include "api/fill.h"
 #include "api/gather_mask.h"
+#include "api/intrinsics.h"
 #include "api/params.h"
 #include "api/queue.h"
 #include "api/reduce.h"

@@ -3,6 +3,7 @@ newer names of reductions, transposes, softmax and mean, pools of buffers."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 
 import numpy as np
@@ -236,3 +237,18 @@ def test_an_allocator_hands_out_bytes_without_a_pipe(device: Device) -> None:
     assert device.kernels("families").run_allocator(device.register(x), device.register(y)) == 0
     assert device.report().findings == []
     np.testing.assert_array_equal(y, x + np.float32(512))
+
+
+def test_the_sum_register_and_the_raw_instruction_that_fills_it(device: Device) -> None:
+    a = np.arange(128, dtype=np.float32)
+    got = run(device, "SumRegister", a, np.zeros(8, np.float32), p=[100])
+    masked = a.reshape(2, 64)[:, :40].sum()
+    np.testing.assert_array_equal(got[:4], [a[:100].sum(), a[:100].sum(), masked, a[:100].sum()])
+
+
+def test_global_memory_is_filled_with_a_value(device: Device) -> None:
+    y = np.zeros(5000, np.float32)
+    assert device.kernels("families").run_init(device.register(y), 4999, ctypes.c_float(2.5)) == 0
+    report = device.report()
+    assert report.findings == [] and report.written(y) == 4999 * 4
+    np.testing.assert_array_equal(y, np.append(np.full(4999, 2.5, np.float32), 0))

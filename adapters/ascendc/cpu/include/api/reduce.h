@@ -235,6 +235,8 @@ inline void ReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
     const uint8_t state = opmend::state_of(src.bytes(), bytes);
     const T sum = opmend::tree_of_repeats<T>(src.bytes(), static_cast<size_t>(count), true);
     opmend::put("ReduceSum", dst, dst.bytes(), sum, state);
+    opmend::g_core->sum_register = 0;
+    std::memcpy(&opmend::g_core->sum_register, &sum, sizeof(T));
 }
 
 namespace internal {

@@ -164,6 +164,23 @@ bool rows(const Call &call, Buffers &u)
         SimpleSoftMax<T>(y, b, b[m * 32 / sizeof(T)], a, tiling, shape);
         return true;
     }
+    if (name == "SumRegister") {  // ReduceSum of a count, then vcadd of whole repeats and of a count, then InitOutput
+        if constexpr (std::is_same_v<T, float>) {
+            ReduceSum(y, a, u.work.Get<float>(), static_cast<int32_t>(m));
+            y.SetValue(1, GetReduceRepeatSumSpr<float>());
+            AscendCUtils::SetMask<float>(40);
+            vcadd(nullptr, (__ubuf__ float *)a.GetPhyAddr(), 2, 1, 1, 8, true);
+            int64_t bits = GetAccVal();
+            y.SetValue(2, *reinterpret_cast<float *>(&bits));
+            set_mask_count();
+            set_vector_mask(0, m);
+            vcadd(nullptr, (__ubuf__ float *)a.GetPhyAddr(), 1, 1, 1, 8, true);
+            y.SetValue(3, GetAccVal<float>());
+            set_mask_norm();
+            AscendC::ResetMask();
+            return true;
+        }
+    }
     if (name == "Mean") {
         p[3] == 0 ? Mean<T>(y, a, MeanParams{m, pitch, columns}) : Mean<T, float>(y, a, MeanParams{m, pitch, columns});
         return true;
@@ -306,6 +323,16 @@ extern "C" int run_operation(const char *name, int dtype, uint8_t *a, uint32_t a
 {
     const Call call{name, p, scalar[0], a_bytes, b_bytes, y_bytes};
     return launch(run, a, b, y, &call, dtype);
+}
+
+extern "C" int run_init(uint8_t *y, uint32_t count, float value)
+{
+    auto kernel = +[](GM_ADDR out, uint32_t elements, float filler) {
+        GlobalTensor<float> gm;
+        gm.SetGlobalBuffer((__gm__ float *)out);
+        InitOutput<float>(gm, elements, filler);
+    };
+    return launch(kernel, y, count, value);
 }
 
 extern "C" int run_pools(uint8_t *x, uint8_t *y, int32_t bytes) { return launch(pools, x, y, bytes); }
