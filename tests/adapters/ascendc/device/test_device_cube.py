@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.ascendc.device.harness import Array, Device
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
-NO_QUANT, F322F16, F322BF16, DEQF16, QF322B8 = 0, 1, 2, 3, 5
+NO_QUANT, F322F16, F322BF16, DEQF16, VDEQF16, QF322B8 = range(6)
 TYPES = {
     "f16>f32": (np.float16, np.float32, NO_QUANT),
     "f16>f16": (np.float16, np.float16, F322F16),
@@ -26,6 +26,7 @@ class Shape(ctypes.Structure):
         *((name, ctypes.c_int32) for name in ("m", "n", "k", "bias", "relu", "load", "quant")),
         ("word", ctypes.c_uint64),
         ("halves", ctypes.c_int32),
+        ("nz", ctypes.c_int32),
     )
 
 
@@ -39,7 +40,8 @@ def multiply(
     device: Device, types: str, a: Array, b: Array, out: Array, bias: Array | None = None, **fields: int
 ) -> None:
     line = np.zeros(64, np.float32) if bias is None else bias
-    shape = Shape(m=a.shape[0], n=b.shape[1], k=a.shape[1], bias=int(bias is not None), **fields)
+    added = bias is not None and bias.dtype != np.uint64
+    shape = Shape(m=a.shape[0], n=b.shape[1], k=a.shape[1], bias=int(added), **fields)
     failed = device.kernels("cube").run_multiply(
         types.encode(), *(device.register(x) for x in (a, b, line, out)), ctypes.byref(shape)
     )
@@ -123,6 +125,25 @@ def test_fixpipe_dequantises_integers_and_quantises_floats(device: Device) -> No
     small = np.zeros((16, 32), np.int8)
     multiply(device, "f16>i8", x, y, small, quant=QF322B8, word=word | 1 << 46 | 3 << 37)
     np.testing.assert_array_equal(small, np.clip(np.rint(product(x, y) * scale) + 3, -128, 127))
+
+
+def test_each_column_can_have_its_own_scale(device: Device) -> None:
+    rng = np.random.default_rng(6)
+    scales = (2.0 ** rng.integers(-9, -3, 32)).astype(np.float32)
+    a, b = operand(rng, np.dtype(np.int8), (16, 32)), operand(rng, np.dtype(np.int8), (32, 32))
+    out = np.zeros((16, 32), np.float16)
+    multiply(device, "i8>f16", a, b, out, scales.view(np.uint32).astype(np.uint64), quant=VDEQF16, relu=1)
+    np.testing.assert_array_equal(out, (np.maximum(product(a, b), 0) * scales).astype(np.float16))
+
+
+@pytest.mark.parametrize("types", ["f16>f32", "f16>f16", "i8>i32"])
+def test_fixpipe_can_keep_columns_of_fractals(device: Device, types: str) -> None:
+    rng = np.random.default_rng(7)
+    dtype, result, quant = TYPES[types]
+    a, b = operand(rng, np.dtype(dtype), (32, 32)), operand(rng, np.dtype(dtype), (32, 64))
+    out = np.zeros((4, 32, 16), result)
+    multiply(device, types, a, b, out, quant=quant, nz=1)
+    assert_close(out.transpose(1, 0, 2).reshape(32, 64), product(a, b), 32)
 
 
 def cross(device: Device, flags: int) -> tuple[Array, int]:

@@ -209,7 +209,8 @@ inline void fixpipe(const AscendC::GlobalTensor<D> &dst, const AscendC::LocalTen
     check_quant<D, T>(p);
     begin(PipeFix);
     if (words != nullptr) {
-        touch(api, PipeFix, words->extent(), words->bytes(), p.nSize * sizeof(uint64_t), false, kBlockBytes);
+        // Read with the order that a C1 queue gives: the way from L1 to the fixpipe buffer is the API's own.
+        touch(api, PipeMte1, words->extent(), words->bytes(), p.nSize * sizeof(uint64_t), false, kBlockBytes);
         require_written(api, words->bytes(), p.nSize * sizeof(uint64_t));
     }
     const bool rows = layout == AscendC::CO2Layout::ROW_MAJOR;

@@ -13,7 +13,8 @@ struct Shape {
     int32_t bias, relu, load;  // load: 0 LoadData 3D, 1 LoadData 2D, 2 LoadDataWithTranspose for B
     int32_t quant;            // QuantMode_t
     uint64_t word;            // quantisation word
-    int32_t halves;           // k is split in two Mmad that accumulate
+    int32_t halves;           // a second Mmad accumulates
+    int32_t nz;               // Fixpipe keeps columns of fractals
 };
 
 uint32_t up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
@@ -176,7 +177,21 @@ __aicore__ void multiply(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, Shape s)
     fix.reluEn = s.relu != 0;
     fix.quantPre = static_cast<QuantMode_t>(s.quant);
     fix.deqScalar = s.word;
-    Fixpipe(gm, sum, fix);
+    if (s.nz != 0) {
+        fix.dstStride = rows * 16 * sizeof(D) / 32;
+        Fixpipe<D, A, CFG_NZ>(gm, sum, fix);
+    } else if (s.quant == VDEQF16 || s.quant == VQF322B8_PRE) {  // one word per column, in the place of the bias
+        LocalTensor<uint64_t> words = c1.AllocTensor<uint64_t>();
+        GlobalTensor<uint64_t> gm_words;
+        gm_words.SetGlobalBuffer((__gm__ uint64_t *)bias);
+        DataCopy(words, gm_words, s.n);
+        c1.EnQue(words);
+        words = c1.DeQue<uint64_t>();
+        Fixpipe(gm, sum, words, fix);
+        c1.FreeTensor(words);
+    } else {
+        Fixpipe(gm, sum, fix);
+    }
     out.FreeTensor(sum);
 }
 
