@@ -15,7 +15,6 @@
 
 namespace opmend {
 
-constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kGuardBytes = 4096;
 
 /// Memory of one core, recycled between cores and launches.
@@ -24,7 +23,7 @@ struct Arena {
     Hazards hazards;
     uint8_t *stack = nullptr;  // kGuardBytes inaccessible, then kStackBytes
 
-    Arena() : ub(kUbBytes + kRepeatBytes), shadow(kUbBytes + kRepeatBytes)
+    Arena() : ub(kUbBytes + kRepeatBytes, 0xff), shadow(kUbBytes + kRepeatBytes)
     {
         void *memory = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -37,6 +36,13 @@ struct Arena {
     ~Arena() { munmap(stack, kStackBytes + kGuardBytes); }
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
+
+    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote.
+    void clean(size_t dirty)
+    {
+        std::memset(aligned_ub(), 0xff, dirty);
+        std::memset(shadow.data(), 0, dirty);
+    }
 
     uint8_t *aligned_ub()
     {
@@ -120,12 +126,7 @@ void start(Fiber &fiber)
     core.ub = fiber.arena->aligned_ub();
     core.shadow = fiber.arena->shadow.data();
     core.hazards = &fiber.arena->hazards;
-    if (core.aiv) {  // cube cores never touch UB
-        std::memset(core.ub, 0xff, kUbBytes);
-        if (core.level >= 2) {
-            std::memset(core.shadow, 0, kUbBytes);
-        }
-    }
+    core.stack_top = fiber.arena->stack + kGuardBytes + kStackBytes;
     core.hazards->reset(core.level >= 3 && core.aiv);
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.arena->stack + kGuardBytes;
@@ -143,6 +144,7 @@ void resume(Fiber &fiber)
     g_core = nullptr;
     if (fiber.finished) {
         fiber.core.queues.clear();
+        fiber.arena->clean(fiber.core.ub_dirty);
         idle_arenas.push_back(std::move(fiber.arena));
     }
 }
@@ -263,7 +265,7 @@ void rt::sync_all_cores(bool vector_only)
         return;
     }
     fiber.waiting = vector_only ? Waiting::VectorCores : Waiting::AllCores;
-    fiber.waiting_at = call_stack();
+    fiber.waiting_at = known_call_stack(__builtin_frame_address(0));
     while (barrier.generation == generation) {
         swapcontext(&fiber.context, &scheduler);
         if (fiber.cancelled) {

@@ -163,7 +163,7 @@ Buffer *rt::queue_alloc(Queue *queue)
             core.hazards->pipes[queue->producer].join(buffer.released);
         }
         if (core.level >= 1 && queue->allocations++ < kRecordedAllocations) {
-            buffer.allocated = call_stack();
+            buffer.allocated = known_call_stack(__builtin_frame_address(0));
         }
         return &buffer;
     }

@@ -38,6 +38,9 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
     if (address < ub || address + bytes > ub + kUbBytes) {
         rt::ub_outside(api, address, bytes);
     }
+    if (write) {
+        g_core->ub_dirty = std::max(g_core->ub_dirty, static_cast<size_t>(address + bytes - ub));
+    }
 #if OPMEND_CHECK >= 1
     if (address < extent.lo || address + bytes > extent.hi) {
         rt::ub_out_of_bounds(api, write, static_cast<long>(address - extent.lo), bytes,
@@ -57,8 +60,16 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
         rt::hazard_access(api, pipe, address, bytes, write);
     }
 #else
-    (void)pipe, (void)write;
+    (void)pipe;
 #endif
+}
+
+/// Raw pointers into UB are given out: anything may be written from now on.
+inline void expose()
+{
+    if (g_core != nullptr) {
+        g_core->ub_dirty = kUbBytes;
+    }
 }
 
 inline uint8_t *shadow_of(const uint8_t *address) { return g_core->shadow + (address - g_core->ub); }

@@ -67,6 +67,8 @@ struct Core {
     uint8_t *ub = nullptr;      ///< kUbBytes of Unified Buffer
     uint8_t *shadow = nullptr;  ///< one byte per UB byte: 0xff written, 0x0f filler, 0 never written
     uint32_t ub_top = 0;        ///< bytes handed out by InitBuffer
+    size_t ub_dirty = 0;        ///< no byte from here on was written since the kernel started
+    const uint8_t *stack_top = nullptr;  ///< end of the core's stack
     int level = 0;              ///< OPMEND_CHECK of the code that runs
     int index = 0;              ///< position among all cores of the launch
     int block = 0, block_num = 1, sub = 0, sub_num = 1;
