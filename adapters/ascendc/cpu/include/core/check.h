@@ -90,10 +90,10 @@ inline uint8_t state_of(const uint8_t *address, size_t bytes)
     const uint8_t *state = shadow_of(address);
     uint8_t all = kWritten;
     size_t i = 0;
-    for (; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        std::memcpy(&word, state + i, sizeof word);
-        if (word != ~0ull) {
+    for (; i + 64 <= bytes; i += 64) {
+        uint64_t words[8];
+        std::memcpy(words, state + i, sizeof words);
+        if ((words[0] & words[1] & words[2] & words[3] & words[4] & words[5] & words[6] & words[7]) != ~0ull) {
             break;
         }
     }
