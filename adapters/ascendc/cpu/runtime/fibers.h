@@ -17,7 +17,6 @@
 
 namespace opmend {
 
-constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kGuardBytes = 4096;
 
 /// Memory of one core, recycled between cores and launches.
@@ -34,6 +33,7 @@ struct Arena {
         if (memory == nullptr || shadow == nullptr) {
             throw std::runtime_error("opmend-device: no memory for the buffers of a core");
         }
+        std::memset(aligned_ub(), 0xff, kUbBytes);
         void *mapped = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
         if (mapped == MAP_FAILED) {
@@ -50,6 +50,14 @@ struct Arena {
     }
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
+
+    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote.
+    void clean(size_t dirty)
+    {
+        dirty = std::min(dirty, kUbBytes);
+        std::memset(aligned_ub(), 0xff, dirty);
+        std::memset(shadow, 0, dirty);
+    }
 
     uint8_t *aligned_ub()
     {
@@ -136,12 +144,12 @@ void start(Fiber &fiber)
     core.shadow = fiber.arena->shadow;
     core.limit = core.aiv ? kUbBytes : kArenaBytes;
     core.hazards = &fiber.arena->hazards;
-    const size_t from = core.aiv ? 0 : kUbBytes;  // cube cores never touch UB
-    std::memset(core.ub + from, 0xff, core.limit - from);
-    if (core.level >= 2) {
-        std::memset(core.shadow + from, 0, core.limit - from);
+    core.stack_top = fiber.arena->stack + kGuardBytes + kStackBytes;
+    if (!core.aiv) {  // vector cores find the Unified Buffer poisoned; cube cores never touch it
+        std::memset(core.ub + kUbBytes, 0xff, kArenaBytes - kUbBytes);
+        std::memset(core.shadow + kUbBytes, 0, kArenaBytes - kUbBytes);
     }
-    core.hazards->reset(core.level >= 3 ? core.limit : 0);
+    core.hazards->reset(core.level >= 3);
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.arena->stack + kGuardBytes;
     fiber.context.uc_stack.ss_size = kStackBytes;
@@ -159,6 +167,7 @@ void resume(Fiber &fiber)
     g_core = nullptr;
     if (fiber.finished) {
         fiber.core.queues.clear();
+        fiber.arena->clean(fiber.core.ub_dirty);
         idle_arenas.push_back(std::move(fiber.arena));
     }
 }
@@ -288,7 +297,7 @@ void rt::sync_all_cores(bool vector_only)
         return;
     }
     fiber.waiting = vector_only ? Waiting::VectorCores : Waiting::AllCores;
-    fiber.waiting_at = call_stack();
+    fiber.waiting_at = known_call_stack(__builtin_frame_address(0));
     while (barrier.generation == generation) {
         swapcontext(&fiber.context, &scheduler);
         if (fiber.cancelled) {

@@ -59,7 +59,7 @@ std::vector<Write> collect_writes(const LaunchSpec &spec)
 {
     std::vector<Write> writes;
     for (const auto &[base, tensor] : tensors) {
-        const size_t written = tensor.written_bytes();
+        const size_t written = tensor.written.count();
         bool given = false;
         for (const void *pointer : spec.pointers) {
             const auto at = reinterpret_cast<uintptr_t>(pointer);

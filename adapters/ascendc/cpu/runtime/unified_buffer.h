@@ -164,15 +164,17 @@ Buffer *rt::queue_alloc(Queue *queue)
         }
         buffer.state = BufferState::Allocated;
         queue->next = static_cast<uint32_t>((index + 1) % count);
-        if ((buffer.base < core.ub + kUbBytes) == core.aiv) {
-            std::memset(buffer.base, 0xff, buffer.bytes);
-            std::memset(core.shadow + (buffer.base - core.ub), 0, buffer.bytes);
+        const auto offset = static_cast<size_t>(buffer.base - core.ub);
+        if ((offset < kUbBytes) == core.aiv && core.ub_dirty > offset) {
+            const size_t dirty = std::min<size_t>(buffer.bytes, core.ub_dirty - offset);
+            std::memset(buffer.base, 0xff, dirty);
+            std::memset(core.shadow + offset, 0, dirty);
         }
         if (core.level >= 3) {
             core.hazards->pipes[queue->producer].join(buffer.released);
         }
         if (core.level >= 1 && queue->allocations++ < kRecordedAllocations) {
-            buffer.allocated = call_stack();
+            buffer.allocated = known_call_stack(__builtin_frame_address(0));
         }
         return &buffer;
     }

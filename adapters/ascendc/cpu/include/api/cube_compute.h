@@ -272,7 +272,8 @@ inline void Mmad(const LocalTensor<T> &dst, const LocalTensor<U> &fm, const Loca
     opmend::check_memory("Mmad", "bias", bias.bytes(), opmend::Memory::Bias);
     const size_t bytes = params.n * sizeof(V);
     opmend::touch("Mmad", opmend::PipeM, bias.extent(), bias.bytes(), bytes, false, 64);
-    opmend::mmad<T, U, S>(dst, fm, filter, bias.GetPhyAddr(), opmend::state_of(bias.bytes(), bytes), false, params);
+    const auto *line = reinterpret_cast<const T *>(bias.bytes());
+    opmend::mmad<T, U, S>(dst, fm, filter, line, opmend::state_of(bias.bytes(), bytes), false, params);
 }
 
 template <class T, class U, const FixpipeConfig &config = CFG_ROW_MAJOR>

@@ -87,8 +87,12 @@ public:
     uint32_t GetLength() const { return bytes_; }
     void SetSize(const uint32_t elements) { bytes_ = elements * static_cast<uint32_t>(sizeof(T)); }
     void SetBufferLen(uint32_t bytes) { bytes_ = bytes; }
-    T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
-    T *GetPhyAddr(const uint32_t offset) const { return reinterpret_cast<T *>(base_) + offset; }
+    T *GetPhyAddr() const { return GetPhyAddr(0); }
+    T *GetPhyAddr(const uint32_t offset) const
+    {
+        opmend::expose();
+        return reinterpret_cast<T *>(base_) + offset;
+    }
     void SetUserTag(int32_t tag) { tag_ = tag; }
     int32_t GetUserTag() const { return tag_; }
 

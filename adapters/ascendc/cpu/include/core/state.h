@@ -69,6 +69,8 @@ struct Core {
     uint8_t *shadow = nullptr;  ///< one byte per arena byte: 0xff written, 0x0f filler, 0 never written
     size_t limit = kUbBytes;    ///< arena bytes this core may touch: a vector core has the Unified Buffer only
     uint32_t tops[kMemories] = {};  ///< bytes of each memory handed out by InitBuffer
+    size_t ub_dirty = 0;        ///< no byte of the arena from here on was written since the kernel started
+    const uint8_t *stack_top = nullptr;  ///< end of the core's stack
     int level = 0;              ///< OPMEND_CHECK of the code that runs
     int index = 0;              ///< position among all cores of the launch
     int block = 0, block_num = 1, sub = 0, sub_num = 1;
