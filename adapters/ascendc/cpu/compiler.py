@@ -51,13 +51,16 @@ class Compiler:
         """Flags of every translation unit, without paths: what a cache key contains. No level, no device checks.
 
         ``-fno-gnu-unique`` keeps statics of two candidates apart; ``-ffp-contract=off`` keeps every operation rounded
-        once; ``-Werror=narrowing`` because the vendor's clang refuses what g++ passes with a warning.
+        once; ``-Werror=narrowing`` because the vendor's clang refuses what g++ passes with a warning. Device code has
+        its loops vectorised, which costs a build nothing (``-O2`` costs a third more); neither that nor the two
+        ``-fno`` change a value: they give up errno and floating-point exceptions, which no kernel sees.
         """
         flags = ["-std=c++17", "-O1", "-g1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off"]
         if level is not None:
-            flags.append(f"-DOPMEND_CHECK={level}")
+            flags += [f"-DOPMEND_CHECK={level}", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic"]
+            flags += ["-fno-math-errno", "-fno-trapping-math"]
         if platform.machine() in ("x86_64", "AMD64"):
-            flags.append("-mf16c")
+            flags += ["-mf16c"] if level is None or not _has_avx2() else ["-mf16c", "-mavx2"]
         return [*flags, "-Werror=narrowing", "-Wno-attributes", "-fdiagnostics-color=never", "-fmax-errors=10"]
 
     def include_flags(self) -> list[str]:
@@ -118,6 +121,15 @@ def find_compiler() -> Compiler:
     if not done.ok or not done.stdout.strip():
         raise sandbox.SandboxError(f"{program} --version failed: {done.stderr.strip()[:200]}")
     return Compiler(program, done.stdout.splitlines()[0])
+
+
+@cache
+def _has_avx2() -> bool:
+    """Whether this machine runs 256-bit integer vectors: what is built here runs here only."""
+    try:
+        return "avx2" in Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return False
 
 
 def _toolchain_roots(program: str) -> list[str]:

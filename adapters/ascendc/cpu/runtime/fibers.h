@@ -5,47 +5,68 @@
 #ifndef OPMEND_RUNTIME_FIBERS_H
 #define OPMEND_RUNTIME_FIBERS_H
 
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "cross_flags.h"
 #include "memory.h"
 #include "unified_buffer.h"
 
 namespace opmend {
 
-constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kGuardBytes = 4096;
 
 /// Memory of one core, recycled between cores and launches.
 struct Arena {
-    std::vector<uint8_t> ub, shadow;
+    uint8_t *memory = nullptr;  // kArenaBytes of memories and as many of shadow, untouched pages cost nothing
+    uint8_t *shadow = nullptr;
     Hazards hazards;
     uint8_t *stack = nullptr;  // kGuardBytes inaccessible, then kStackBytes
 
-    Arena() : ub(kUbBytes + kRepeatBytes), shadow(kUbBytes + kRepeatBytes)
+    Arena()
+        : memory(static_cast<uint8_t *>(std::calloc(1, kArenaBytes + kRepeatBytes))),
+          shadow(static_cast<uint8_t *>(std::calloc(1, kArenaBytes + kRepeatBytes)))
     {
-        void *memory = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
+        if (memory == nullptr || shadow == nullptr) {
+            throw std::runtime_error("opmend-device: no memory for the buffers of a core");
+        }
+        std::memset(aligned_ub(), 0xff, kUbBytes);
+        void *mapped = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-        if (memory == MAP_FAILED) {
+        if (mapped == MAP_FAILED) {
             throw std::runtime_error("opmend-device: no memory for the stack of a core");
         }
-        mprotect(memory, kGuardBytes, PROT_NONE);
-        stack = static_cast<uint8_t *>(memory);
+        mprotect(mapped, kGuardBytes, PROT_NONE);
+        stack = static_cast<uint8_t *>(mapped);
     }
-    ~Arena() { munmap(stack, kStackBytes + kGuardBytes); }
+    ~Arena()
+    {
+        munmap(stack, kStackBytes + kGuardBytes);
+        std::free(memory);
+        std::free(shadow);
+    }
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
 
+    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote.
+    void clean(size_t dirty)
+    {
+        dirty = std::min(dirty, kUbBytes);
+        std::memset(aligned_ub(), 0xff, dirty);
+        std::memset(shadow, 0, dirty);
+    }
+
     uint8_t *aligned_ub()
     {
-        const auto at = reinterpret_cast<uintptr_t>(ub.data());
-        return ub.data() + (kRepeatBytes - at % kRepeatBytes) % kRepeatBytes;
+        const auto at = reinterpret_cast<uintptr_t>(memory);
+        return memory + (kRepeatBytes - at % kRepeatBytes) % kRepeatBytes;
     }
 };
 
-enum class Waiting : uint8_t { No, VectorCores, AllCores };
+enum class Waiting : uint8_t { No, VectorCores, AllCores, Flag };
 
 struct Fiber {
     Core core;
@@ -54,6 +75,8 @@ struct Fiber {
     bool started = false, finished = false, cancelled = false;
     Waiting waiting = Waiting::No;
     std::vector<void *> waiting_at;
+    int waiting_flag = -1;
+    CrossFlags cross;
 };
 
 struct Retask {
@@ -118,15 +141,15 @@ void start(Fiber &fiber)
     idle_arenas.pop_back();
     Core &core = fiber.core;
     core.ub = fiber.arena->aligned_ub();
-    core.shadow = fiber.arena->shadow.data();
+    core.shadow = fiber.arena->shadow;
+    core.limit = core.aiv ? kUbBytes : kArenaBytes;
     core.hazards = &fiber.arena->hazards;
-    if (core.aiv) {  // cube cores never touch UB
-        std::memset(core.ub, 0xff, kUbBytes);
-        if (core.level >= 2) {
-            std::memset(core.shadow, 0, kUbBytes);
-        }
+    core.stack_top = fiber.arena->stack + kGuardBytes + kStackBytes;
+    if (!core.aiv) {  // vector cores find the Unified Buffer poisoned; cube cores never touch it
+        std::memset(core.ub + kUbBytes, 0xff, kArenaBytes - kUbBytes);
+        std::memset(core.shadow + kUbBytes, 0, kArenaBytes - kUbBytes);
     }
-    core.hazards->reset(core.level >= 3 && core.aiv);
+    core.hazards->reset(core.level >= 3);
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.arena->stack + kGuardBytes;
     fiber.context.uc_stack.ss_size = kStackBytes;
@@ -139,10 +162,12 @@ void start(Fiber &fiber)
 void resume(Fiber &fiber)
 {
     g_core = &fiber.core;
+    current_cross = &fiber.cross;
     swapcontext(&scheduler, &fiber.context);
     g_core = nullptr;
     if (fiber.finished) {
         fiber.core.queues.clear();
+        fiber.arena->clean(fiber.core.ub_dirty);
         idle_arenas.push_back(std::move(fiber.arena));
     }
 }
@@ -176,6 +201,15 @@ void report_deadlock()
         rt::format("%d cores wait in SyncAll for ever: %d cores ended without reaching it (the first is core %d)",
                    waiting, finished, absent != nullptr ? absent->core.index : -1);
     g_core = const_cast<Core *>(&first->core);
+    if (first->waiting == Waiting::Flag) {
+        const std::string flag = rt::format("core %d waits in CrossCoreWaitFlag for ever: nobody sets flag %d; %d cores "
+                                            "wait, %d have ended",
+                                            first->core.index, first->waiting_flag, waiting, finished);
+        record("deadlock", "CrossCoreWaitFlag", flag, first->waiting_at);
+        g_core = nullptr;
+        grid->error = flag;
+        return;
+    }
     record("deadlock", "SyncAll", message, first->waiting_at);
     g_core = nullptr;
     grid->error = message;
@@ -192,13 +226,13 @@ void schedule()
                 continue;
             }
             const Waiting before = fiber.waiting;
-            const uint64_t passed = grid->vector_barrier.generation + grid->all_barrier.generation;
+            const uint64_t passed = grid->vector_barrier.generation + grid->all_barrier.generation + cross_events;
             if (!fiber.started) {
                 start(fiber);
             }
             resume(fiber);
             progress |= fiber.finished || fiber.waiting != before ||
-                        grid->vector_barrier.generation + grid->all_barrier.generation != passed;
+                        grid->vector_barrier.generation + grid->all_barrier.generation + cross_events != passed;
             left -= fiber.finished ? 1 : 0;
             if (grid->retask || !grid->error.empty()) {
                 cancel_waiting();
@@ -263,7 +297,7 @@ void rt::sync_all_cores(bool vector_only)
         return;
     }
     fiber.waiting = vector_only ? Waiting::VectorCores : Waiting::AllCores;
-    fiber.waiting_at = call_stack();
+    fiber.waiting_at = known_call_stack(__builtin_frame_address(0));
     while (barrier.generation == generation) {
         swapcontext(&fiber.context, &scheduler);
         if (fiber.cancelled) {

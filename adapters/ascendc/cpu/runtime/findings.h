@@ -10,6 +10,7 @@
 #include <execinfo.h>
 #include <map>
 #include <string>
+#include <unwind.h>
 #include <vector>
 
 #include "core/state.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr int kMaxFrames = 32;
 constexpr size_t kMaxFindings = 200;
 constexpr long kMaxStacksPerSite = 64;
+constexpr size_t kMaxKnownStacks = 64;
+constexpr size_t kStackBytes = 512 * 1024;  // of a core
 
 struct Finding {
     std::string kind, api, message;
@@ -38,6 +41,73 @@ std::vector<void *> call_stack()
     void *frames[kMaxFrames];
     const int depth = backtrace(frames, kMaxFrames);
     return std::vector<void *>(frames, frames + depth);
+}
+
+/// A stack walk that was done, and where on the core's stack it found each return address.
+struct KnownStack {
+    struct Link {
+        size_t below_top;  // distance of the return address from the top of the core's stack
+        void *address;
+    };
+    std::vector<Link> links;  // innermost first
+    std::vector<void *> frames;
+
+    bool matches(const uint8_t *top) const
+    {
+        return std::all_of(links.begin(), links.end(), [top](const Link &link) {
+            void *there;
+            std::memcpy(&there, top - link.below_top, sizeof there);
+            return there == link.address;
+        });
+    }
+};
+
+_Unwind_Reason_Code note_frame(_Unwind_Context *context, void *target)
+{
+    auto &stack = *static_cast<KnownStack *>(target);
+    auto *address = reinterpret_cast<void *>(_Unwind_GetIP(context));
+    const auto *slot = reinterpret_cast<const uint8_t *>(_Unwind_GetCFA(context)) - sizeof(void *);
+    void *there = nullptr;
+    const uint8_t *top = g_core->stack_top;
+    if (slot < top && slot > top - kStackBytes) {
+        std::memcpy(&there, slot, sizeof there);
+    }
+    if (address != nullptr && there == address) {
+        stack.links.push_back({static_cast<size_t>(top - slot), address});
+    }
+    stack.frames.push_back(address);
+    return stack.frames.size() < kMaxFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/// The call stack below the function of the runtime whose frame is `frame`, without a walk when the same path was
+/// walked before: cores of a grid mostly take the same one. A path is the same when every return address lies where it
+/// lay; where return addresses are not found on the stack (x86-64 has them there), it is walked each time.
+std::vector<void *> known_call_stack(const void *frame)
+{
+#if defined(__x86_64__)
+    static std::map<size_t, std::vector<KnownStack>> known;  // by the distance of the frame from the top
+    const auto depth = static_cast<size_t>(g_core->stack_top - static_cast<const uint8_t *>(frame));
+    auto &candidates = known[depth];
+    for (const KnownStack &stack : candidates) {
+        if (stack.matches(g_core->stack_top)) {
+            return stack.frames;
+        }
+    }
+    KnownStack walked;
+    _Unwind_Backtrace(note_frame, &walked);
+    const bool found_all = walked.links.size() + 1 >= walked.frames.size();  // but for where the core's stack begins
+    // Return addresses above `frame` belong to the runtime's own frames, which are gone when the next call looks.
+    walked.links.erase(std::remove_if(walked.links.begin(), walked.links.end(),
+                                      [depth](const KnownStack::Link &link) { return link.below_top > depth; }),
+                       walked.links.end());
+    if (found_all && candidates.size() < kMaxKnownStacks) {
+        candidates.push_back(walked);
+    }
+    return walked.frames;
+#else
+    (void)frame;
+    return call_stack();
+#endif
 }
 
 void record(const char *kind, const char *api, const std::string &message, std::vector<void *> frames)

@@ -9,26 +9,21 @@
 #define OPMEND_RUNTIME_HAZARDS_H
 
 #include "findings.h"
+#include "granule_runs.h"
 
 namespace opmend {
 
 constexpr int kEventIds = 8;
 
 struct Event {
-    std::deque<Clock> set;  // one clock for each SetFlag not yet waited for
+    std::vector<Clock> set;  // one clock for each SetFlag not yet waited for, oldest first
     bool reserved = false;
-};
-
-struct Granule {
-    uint32_t wrote = 0;               // clock of the last write, 0: none
-    uint32_t read[kPipes] = {};       // clock of the last read since then, per unit
-    Pipe writer = PipeS;
 };
 
 struct Hazards {
     Clock pipes[kPipes];
     Event events[kPipes][kPipes][kEventIds];
-    std::vector<Granule> granules;
+    GranuleRuns granules;
 
     void reset(bool track)
     {
@@ -37,12 +32,13 @@ struct Hazards {
             pipes[pipe].at[pipe] = 1;
             for (auto &row : events[pipe]) {
                 for (Event &event : row) {
-                    event = Event{};
+                    event.set.clear();
+                    event.reserved = false;
                 }
             }
         }
         if (track) {
-            granules.assign(kUbBytes / kBlockBytes, Granule{});
+            granules.reset();
         }
     }
 };
@@ -50,6 +46,13 @@ struct Hazards {
 namespace {
 
 const char *const kPipeNames[kPipes] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+
+/// An arena offset as kernel authors know it: "UB offset 64", "L1 offset 0".
+std::string place(size_t offset)
+{
+    const MemoryRange &range = range_of(memory_at(offset));
+    return rt::format("%s offset %zu", range.name, offset - range.base);
+}
 
 /// Clock that a signal sent by `pipe` carries: everything the unit was given so far.
 Clock hazard_signal(Pipe pipe)
@@ -64,9 +67,9 @@ Clock hazard_signal(Pipe pipe)
 void unordered(const char *api, Pipe pipe, bool write, size_t offset, Pipe other, bool other_write)
 {
     record_here("pipe-hazard", api,
-                rt::format("%s %s UB offset %zu while an earlier %s of it by %s may still run: needs a queue "
+                rt::format("%s %s %s while an earlier %s of it by %s may still run: needs a queue "
                            "(EnQue/DeQue), SetFlag/WaitFlag<HardEvent::%s_%s> or PipeBarrier<PIPE_ALL>",
-                           kPipeNames[pipe], write ? "writes" : "reads", offset, other_write ? "write" : "read",
+                           kPipeNames[pipe], write ? "writes" : "reads", place(offset).c_str(), other_write ? "write" : "read",
                            kPipeNames[other], kPipeNames[other], kPipeNames[pipe]),
                 __builtin_return_address(0));
 }
@@ -113,8 +116,7 @@ void rt::hazard_access(const char *api, Pipe pipe, const uint8_t *address, size_
     Clock &known = hazards.pipes[pipe];
     const size_t first = static_cast<size_t>(address - core.ub) / kBlockBytes;
     const size_t last = (static_cast<size_t>(address - core.ub) + bytes - 1) / kBlockBytes;
-    for (size_t index = first; index <= last; ++index) {
-        Granule &granule = hazards.granules[index];
+    hazards.granules.for_runs(first, last, [&](size_t index, Granule &granule) {
         if (granule.wrote != 0 && granule.writer != pipe && known.at[granule.writer] < granule.wrote) {
             if (pipe != PipeS) {
                 unordered(api, pipe, write, index * kBlockBytes, granule.writer, true);
@@ -123,7 +125,7 @@ void rt::hazard_access(const char *api, Pipe pipe, const uint8_t *address, size_
         }
         if (!write) {
             granule.read[pipe] = known.at[pipe];
-            continue;
+            return;
         }
         for (int other = 0; other < kPipes; ++other) {
             if (other != pipe && granule.read[other] != 0 && known.at[other] < granule.read[other]) {
@@ -132,10 +134,13 @@ void rt::hazard_access(const char *api, Pipe pipe, const uint8_t *address, size_
                 }
                 known.at[other] = granule.read[other];
             }
-            granule.read[other] = 0;
         }
-        granule.wrote = known.at[pipe];
-        granule.writer = pipe;
+    });
+    if (write) {
+        Granule written;
+        written.wrote = known.at[pipe];
+        written.writer = pipe;
+        hazards.granules.assign(first, last, written);
     }
 }
 
@@ -159,7 +164,7 @@ void rt::flag_wait(Pipe source, Pipe target, int id)
                             kPipeNames[source], kPipeNames[target], id));
     }
     g_core->hazards->pipes[target].join(event.set.front());
-    event.set.pop_front();
+    event.set.erase(event.set.begin());
 }
 
 int rt::event_fetch(Pipe source, Pipe target, bool reserve)

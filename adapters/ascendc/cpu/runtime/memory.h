@@ -8,8 +8,10 @@
 #include <map>
 #include <vector>
 
+#include "cross_flags.h"
 #include "findings.h"
 #include "touch_map.h"
+#include "written_bytes.h"
 
 namespace opmend {
 namespace {
@@ -19,10 +21,10 @@ constexpr uint32_t kManyCores = 0x7fff;
 struct Tensor {
     uintptr_t base = 0;
     size_t bytes = 0;
-    std::vector<uint64_t> written;       // one bit per byte, this launch
+    WrittenBytes written;                // this launch
     TouchMap writers, readers;           // level 3, this launch
-    std::vector<Touch> scalar_lines;     // per cache line: last core that stored through the scalar cache
-    std::vector<Touch> line_writers;     // per cache line: last core that wrote it in any way
+    TouchMap scalar_lines;               // by cache line: last core that stored through the scalar cache
+    TouchMap line_writers;               // by cache line: last core that wrote it in any way
 
     void begin_launch()
     {
@@ -31,15 +33,6 @@ struct Tensor {
         readers.clear();
         scalar_lines.clear();
         line_writers.clear();
-    }
-
-    size_t written_bytes() const
-    {
-        size_t total = 0;
-        for (const uint64_t word : written) {
-            total += static_cast<size_t>(__builtin_popcountll(word));
-        }
-        return total;
     }
 };
 
@@ -52,30 +45,37 @@ Tensor *tensor_at(uintptr_t address)
     return next == tensors.begin() ? nullptr : &std::prev(next)->second;
 }
 
-void mark_written(Tensor &tensor, size_t offset, size_t bytes)
-{
-    if (tensor.written.empty()) {
-        tensor.written.assign((tensor.bytes + 63) / 64, 0);
-    }
-    size_t at = offset;
-    const size_t end = offset + bytes;
-    while (at < end) {
-        const size_t bit = at % 64;
-        const size_t run = std::min<size_t>(64 - bit, end - at);
-        const uint64_t ones = run == 64 ? ~0ull : ((1ull << run) - 1);
-        tensor.written[at / 64] |= ones << bit;
-        at += run;
-    }
-}
-
 Touch touch_now(bool atomic)
 {
-    return {static_cast<uint32_t>(g_core->index + 1) & 0x7fffu, atomic, epoch & 0xffffu};
+    return {static_cast<uint32_t>(g_core->index + 1) & 0x7fffu, atomic, epoch & 0xffffu, current_cross->tick};
 }
 
 bool other_core(const Touch &seen, const Touch &now)
 {
-    return seen.core != 0 && seen.epoch == now.epoch && seen.core != now.core;
+    if (seen.core == 0 || seen.epoch != now.epoch || seen.core == now.core) {
+        return false;
+    }
+    // Reads by several cores keep no clock: once flags are in use, they are not held against a later write.
+    return !cross_used || (seen.core != kManyCores && !flag_orders(seen.core - 1u, seen.tick));
+}
+
+/// The first of bytes from..to (inside `run`) that storing `data` changes, or `to`. Of a cache line that is all of the
+/// run only the beginning is told.
+size_t first_change(const uint8_t *data, const uint8_t *memory, size_t from, size_t to, const TouchMap::Span &run)
+{
+    if (std::memcmp(data, memory + from, to - from) == 0) {
+        return to;
+    }
+    for (size_t at = from; at < to;) {
+        const size_t line = at / kCacheLine * kCacheLine;
+        const bool whole = line >= run.from && line + kCacheLine <= run.to;
+        const size_t stop = whole ? std::min(line + kCacheLine, to) : at + 1;
+        if (std::memcmp(data + (at - from), memory + at, stop - at) != 0) {
+            return at;
+        }
+        at = stop;
+    }
+    return to;
 }
 
 /// Two cores must not touch the same byte between two SyncAll unless both only read, both add atomically, or the
@@ -87,12 +87,16 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
     const auto *memory = reinterpret_cast<const uint8_t *>(tensor.base);
     bool found = false;
     auto look = [&](bool other_wrote) {
-        return [&, other_wrote](Touch seen, size_t at, size_t run) {
+        return [&, other_wrote](Touch seen, size_t from, size_t to, const TouchMap::Span &run) {
             if (found || !other_core(seen, now) || (atomic && other_wrote && seen.atomic)) {
                 return;
             }
-            if (write && !atomic && data != nullptr && std::memcmp(data + (at - offset), memory + at, run) == 0) {
-                return;
+            size_t at = from;
+            if (write && !atomic && data != nullptr) {
+                at = first_change(data + (from - offset), memory, from, to, run);
+                if (at == to) {
+                    return;
+                }
             }
             found = true;
             const std::string who = seen.core == kManyCores ? "several cores" : "core " + std::to_string(seen.core - 1);
@@ -106,10 +110,10 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
     tensor.writers.inspect(offset, bytes, look(true));
     if (write) {
         tensor.readers.inspect(offset, bytes, look(false));
-        tensor.writers.update(tensor.bytes, offset, bytes, [&](Touch) { return now; });
+        tensor.writers.assign(offset, bytes, now);
         return;
     }
-    tensor.readers.update(tensor.bytes, offset, bytes, [&](Touch seen) {
+    tensor.readers.update(offset, bytes, [&](Touch seen) {
         Touch next = now;
         next.core = other_core(seen, now) ? kManyCores : now.core;
         return next;
@@ -119,26 +123,23 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
 /// A scalar store writes a whole 64-byte line back later: neighbours that another core wrote meanwhile are lost.
 void check_lines(Tensor &tensor, size_t offset, size_t bytes, bool scalar, const char *api)
 {
-    if (tensor.line_writers.empty()) {
-        tensor.line_writers.assign(tensor.bytes / kCacheLine + 2, Touch{});
-        tensor.scalar_lines.assign(tensor.bytes / kCacheLine + 2, Touch{});
-    }
     const Touch now = touch_now(false);
     const size_t skew = tensor.base % kCacheLine;
-    const size_t last = (offset + skew + bytes - 1) / kCacheLine;
-    for (size_t line = (offset + skew) / kCacheLine; line <= last; ++line) {
-        const Touch &rival = scalar ? tensor.line_writers[line] : tensor.scalar_lines[line];
-        if (other_core(rival, now)) {
+    const size_t first = (offset + skew) / kCacheLine;
+    const size_t lines = (offset + skew + bytes - 1) / kCacheLine + 1 - first;
+    const TouchMap &rivals = scalar ? tensor.line_writers : tensor.scalar_lines;
+    rivals.inspect(first, lines, [&](Touch rival, size_t from, size_t to, const TouchMap::Span &) {
+        for (size_t line = from; line < to && other_core(rival, now); ++line) {
             rt::report("cross-granule", api,
                        rt::format("core %d writes bytes %zu..%zu of a tensor in the same 64-byte cache line as core "
                                   "%d; scalar stores (SetValue) write whole lines back, so one core's bytes are lost: "
                                   "give each core its own 64-byte line or copy with DataCopyPad",
                                   g_core->index, offset, offset + bytes - 1, static_cast<int>(rival.core) - 1));
         }
-        tensor.line_writers[line] = now;
-        if (scalar) {
-            tensor.scalar_lines[line] = now;
-        }
+    });
+    tensor.line_writers.assign(first, lines, now);
+    if (scalar) {
+        tensor.scalar_lines.assign(first, lines, now);
     }
 }
 
@@ -194,7 +195,7 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
         }
     }
     if (write) {
-        mark_written(*tensor, offset, allowed);
+        tensor->written.add(offset, allowed, tensor->bytes);
     }
     return allowed;
 }

@@ -9,10 +9,12 @@
 #include <stdexcept>
 
 #include "core/state.h"
+#include "cross_core.h"
 #include "fibers.h"
 #include "findings.h"
 #include "hazards.h"
 #include "memory.h"
+#include "multiply.h"
 #include "unified_buffer.h"
 
 namespace opmend {
@@ -57,7 +59,7 @@ std::vector<Write> collect_writes(const LaunchSpec &spec)
 {
     std::vector<Write> writes;
     for (const auto &[base, tensor] : tensors) {
-        const size_t written = tensor.written_bytes();
+        const size_t written = tensor.written.count();
         bool given = false;
         for (const void *pointer : spec.pointers) {
             const auto at = reinterpret_cast<uintptr_t>(pointer);
@@ -79,8 +81,12 @@ TaskType run(const LaunchSpec &spec, void (*body)(void *), void *context, std::s
         current.body = body;
         current.context = context;
         grid = &current;
+        cross_used = false;
         build_grid(task, spec.block_dim, spec.level);
         schedule();
+        if (!current.retask && current.error.empty()) {
+            report_unwaited_cross_flags();
+        }
         grid = nullptr;
         error = current.error;
         if (!current.retask) {

@@ -62,20 +62,23 @@ void check_leftovers(const Core &core)
 
 }  // namespace
 
-uint8_t *rt::ub_reserve(uint32_t bytes, const char *what)
+uint8_t *rt::reserve(Memory memory, uint32_t bytes, const char *what)
 {
     Core &core = *g_core;
+    const MemoryRange &range = range_of(memory);
+    uint32_t &top = core.tops[static_cast<int>(memory)];
     const uint64_t rounded = (static_cast<uint64_t>(bytes) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
     if (bytes == 0 && core.level >= 1) {
         report("ub-capacity", what, "InitBuffer with length 0");
     }
-    if (core.ub_top + rounded > kUbBytes) {
+    if (top + rounded > range.bytes) {
         abort_launch("ub-capacity", what,
-                     format("InitBuffer of %u bytes brings the total to %llu; the Unified Buffer has %zu", bytes,
-                            static_cast<unsigned long long>(core.ub_top + rounded), kUbBytes));
+                     format("InitBuffer of %u bytes brings the total to %llu; the %s has %zu", bytes,
+                            static_cast<unsigned long long>(top + rounded),
+                            memory == Memory::Ub ? "Unified Buffer" : range.name, range.bytes));
     }
-    uint8_t *base = core.ub + core.ub_top;
-    core.ub_top += static_cast<uint32_t>(rounded);
+    uint8_t *base = core.ub + range.base + top;
+    top += static_cast<uint32_t>(rounded);
     return base;
 }
 
@@ -83,6 +86,9 @@ void rt::ub_outside(const char *api, const uint8_t *address, size_t bytes)
 {
     if (address == nullptr) {
         abort_launch("api-misuse", api, "the LocalTensor was never allocated");
+    }
+    if (!g_core->aiv) {
+        abort_launch("ub-out-of-bounds", api, format("access of %zu bytes leaves the core's memories", bytes));
     }
     abort_launch("ub-out-of-bounds", api,
                  format("access of %zu bytes at UB offset %ld leaves the %zu-byte Unified Buffer", bytes,
@@ -100,7 +106,7 @@ void rt::ub_out_of_bounds(const char *api, bool write, long offset, size_t bytes
 void rt::ub_misaligned(const char *api, const uint8_t *address, unsigned alignment)
 {
     record_here("ub-misaligned", api,
-                format("UB offset %ld is not a multiple of %u bytes", static_cast<long>(address - g_core->ub),
+                format("%s is not a multiple of %u bytes", place(static_cast<size_t>(address - g_core->ub)).c_str(),
                        alignment),
                 __builtin_return_address(0));
 }
@@ -128,7 +134,8 @@ void rt::ub_stale(const char *api, const Buffer &buffer)
                 __builtin_return_address(0));
 }
 
-Queue *rt::queue_create(const char *position, Pipe producer, Pipe consumer, int depth, int count, uint32_t bytes)
+Queue *rt::queue_create(const char *position, Pipe producer, Pipe consumer, int depth, int count, uint32_t bytes,
+                        Memory memory)
 {
     auto queue = std::make_unique<Queue>();
     queue->position = position;
@@ -137,7 +144,7 @@ Queue *rt::queue_create(const char *position, Pipe producer, Pipe consumer, int 
     queue->depth = depth;
     for (int i = 0; i < count; ++i) {
         Buffer buffer;
-        buffer.base = ub_reserve(bytes, position);
+        buffer.base = reserve(memory, bytes, position);
         buffer.bytes = static_cast<uint32_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
         queue->buffers.push_back(std::move(buffer));
     }
@@ -157,13 +164,17 @@ Buffer *rt::queue_alloc(Queue *queue)
         }
         buffer.state = BufferState::Allocated;
         queue->next = static_cast<uint32_t>((index + 1) % count);
-        std::memset(buffer.base, 0xff, buffer.bytes);
-        std::memset(core.shadow + (buffer.base - core.ub), 0, buffer.bytes);
+        const auto offset = static_cast<size_t>(buffer.base - core.ub);
+        if ((offset < kUbBytes) == core.aiv && core.ub_dirty > offset) {
+            const size_t dirty = std::min<size_t>(buffer.bytes, core.ub_dirty - offset);
+            std::memset(buffer.base, 0xff, dirty);
+            std::memset(core.shadow + offset, 0, dirty);
+        }
         if (core.level >= 3) {
             core.hazards->pipes[queue->producer].join(buffer.released);
         }
         if (core.level >= 1 && queue->allocations++ < kRecordedAllocations) {
-            buffer.allocated = call_stack();
+            buffer.allocated = known_call_stack(__builtin_frame_address(0));
         }
         return &buffer;
     }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import platform
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapters.ascendc.cpu.compiler import find_compiler
+
 ROOT = Path(__file__).resolve().parents[4]
 CPU = ROOT / "adapters" / "ascendc" / "cpu"
 KERNELS = Path(__file__).parent / "kernels"
-FLAGS = ["-std=c++17", "-O1", "-g1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off", "-shared"]
-if platform.machine() == "x86_64":
-    FLAGS.append("-mf16c")
 
 Array = NDArray[Any]
+
+
+def flags(level: int | None) -> list[str]:
+    """What the toolchain compiles device code of a check level with; None: the runtime library."""
+    return find_compiler().base_flags(level)
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,8 @@ class Device:
         self.runtime.opmend_report_json.restype = ctypes.c_char_p
         self.runtime.opmend_gm_register.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
 
-    def _compile(self, arguments: Sequence[str], output: Path) -> None:
-        command = ["g++", *FLAGS, "-I", str(CPU / "include"), *arguments, "-o", str(output)]
+    def _compile(self, arguments: Sequence[str], output: Path, level: int | None = None) -> None:
+        command = ["g++", *flags(level), "-shared", "-I", str(CPU / "include"), *arguments, "-o", str(output)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
@@ -78,7 +81,7 @@ class Device:
         """What the compiler says about a kernel source that must not compile."""
         path = self._folder / "rejected.cpp"
         path.write_text('#include "kernel_operator.h"\nusing namespace AscendC;\n' + source)
-        command = ["g++", *FLAGS, "-fsyntax-only", "-I", str(CPU / "include"), str(path)]
+        command = ["g++", *flags(3), "-fsyntax-only", "-I", str(CPU / "include"), str(path)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode != 0, "the source compiles"
         return done.stderr
@@ -89,7 +92,7 @@ class Device:
         if key not in self._kernels:
             output = self._folder / f"{name}{level}.so"
             link = ["-L", str(self._folder), "-lopmend_rt", f"-Wl,-rpath,{self._folder}"]
-            self._compile([f"-DOPMEND_CHECK={level}", str(KERNELS / f"{name}.cpp"), *link], output)
+            self._compile([str(KERNELS / f"{name}.cpp"), *link], output, level)
             self._kernels[key] = ctypes.CDLL(str(output))
         return self._kernels[key]
 
@@ -113,7 +116,7 @@ class Device:
         return Report(raw["launches"], findings, raw["error"])
 
 
-DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "int16": 3, "int32": 4}
+DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "int16": 3, "int32": 4, "uint16": 5, "int8": 6}
 
 
 def run_operation(
@@ -128,8 +131,9 @@ def run_operation(
     dtype: str | None = None,
     level: int = 3,
     clean: bool = True,
+    library: str = "operations",
 ) -> Array:
-    """Runs one instruction of kernels/operations.cpp; returns the new output (y holds the old one).
+    """Runs one instruction of kernels/<library>.cpp; returns the new output (y holds the old one).
 
     `clean` asserts that the device has nothing to say about it.
     """
@@ -138,7 +142,7 @@ def run_operation(
     integers = (ctypes.c_int64 * 16)(*[ctypes.c_int64(v).value for v in p])
     scalars = (ctypes.c_double * 2)(scalar)
     code = DTYPES.get(dtype or str(a.dtype), 0)
-    failed = device.kernels("operations", level).run_operation(
+    failed = device.kernels(library, level).run_operation(
         name.encode(),
         code,
         device.register(a),

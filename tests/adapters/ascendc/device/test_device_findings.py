@@ -258,12 +258,11 @@ def test_findings_of_one_place_are_one_finding_with_a_count(device: Device) -> N
 @pytest.mark.parametrize(
     "call,name",
     [
-        ("void k() { LocalTensor<half> a; Mmad(a, a, a, 1); }", "Mmad"),
-        ("void k() { LocalTensor<float> a; SoftMax<float, true, false>(a, a, a); }", "SoftMax"),
-        ("void k() { CrossCoreSetFlag<0x2, PIPE_MTE3>(1); }", "CrossCoreSetFlag"),
-        ("void k() { LocalTensor<float> a; Sort<float, true>(a, a, a, a, 1); }", "Sort"),
-        ("void k() { LocalTensor<float> a; Sort32<float>(a, a, a, 1); }", "Sort32"),
-        ("void k() { TQue<TPosition::A1, 1> q; }", "TQue"),
+        ("void k() { LocalTensor<int8_t> a; LoadDataWithSparse(a, a, a, 1); }", "LoadDataWithSparse"),
+        ("void k() { LocalTensor<float> a; SoftmaxFlash<float, true, false>(a, a, a); }", "SoftmaxFlash"),
+        ("void k() { IBSet<true>(1); }", "IBSet"),
+        ("void k() { LocalTensor<half> a; RpSort16(a, a, 1); }", "RpSort16"),
+        ("void k() { TQue<TPosition::CO2, 1> q; }", "TQue"),
     ],
 )
 def test_what_is_not_modelled_does_not_compile_and_says_so(device: Device, call: str, name: str) -> None:

@@ -11,9 +11,9 @@ class LocalMemAllocator {
     static_assert(hardware == Hardware::UB, "unsupported: LocalMemAllocator outside UB");
 
 public:
-    LocalMemAllocator() { opmend::g_core->ub_top = 0; }
+    LocalMemAllocator() { opmend::g_core->tops[0] = 0; }
 
-    uint32_t GetCurAddr() const { return opmend::g_core->ub_top; }
+    uint32_t GetCurAddr() const { return opmend::g_core->tops[0]; }
 
     template <TPosition position, class T, uint32_t elements>
     LocalTensor<T> Alloc()
@@ -34,7 +34,7 @@ public:
     LocalTensor<T> Alloc(uint32_t elements)
     {
         const uint32_t bytes = elements * static_cast<uint32_t>(sizeof(T));
-        return LocalTensor<T>(opmend::rt::ub_reserve(bytes, "LocalMemAllocator"), bytes);
+        return LocalTensor<T>(opmend::rt::reserve(opmend::Memory::Ub, bytes, "LocalMemAllocator"), bytes);
     }
 };
 

@@ -55,6 +55,22 @@ inline void store_run(const char *api, uint8_t *to, const uint8_t *from, size_t 
     }
 }
 
+/// One run of values that were computed on the way (fixpipe) to GM.
+template <class T>
+inline void put_line(const char *api, uint8_t *to, const T *values, size_t count)
+{
+    const size_t allowed =
+        rt::gm_access(to, count * sizeof(T), GmAccess::Write, reinterpret_cast<const uint8_t *>(values), api);
+    if (g_core->atomic == Atomic::None) {
+        std::memcpy(to, values, allowed);
+        return;
+    }
+    for (size_t i = 0; (i + 1) * sizeof(T) <= allowed; ++i) {
+        const T sum = combine(load<T>(to + i * sizeof(T)), values[i]);
+        std::memcpy(to + i * sizeof(T), &sum, sizeof(T));
+    }
+}
+
 inline void check_pad_lengths(size_t element, uint32_t length, uint32_t count)
 {
     if (length % element != 0) {
@@ -71,7 +87,7 @@ inline void pad_in(const AscendC::LocalTensor<T> &dst, const AscendC::GlobalTens
                    T value)
 {
     constexpr const char *api = "DataCopyPad";
-    if (!g_core->aiv || count == 0 || length == 0) {
+    if (!present(dst.bytes()) || count == 0 || length == 0) {
         return;
     }
     begin(PipeMte2);
@@ -114,7 +130,7 @@ inline void pad_out(const AscendC::GlobalTensor<T> &dst, const AscendC::LocalTen
                     uint32_t length, uint64_t src_gap, uint64_t dst_gap)
 {
     constexpr const char *api = "DataCopyPad";
-    if (!g_core->aiv || count == 0 || length == 0) {
+    if (!present(src.bytes()) || count == 0 || length == 0) {
         return;
     }
     begin(PipeMte3);
@@ -144,24 +160,50 @@ inline size_t whole_blocks(uint32_t count)
     return bytes / kBlockBytes;
 }
 
-/// UB to UB in blocks, on the vector unit.
+inline Memory memory_of_address(const uint8_t *address)
+{
+    return memory_at(static_cast<size_t>(address - g_core->ub));
+}
+
+/// Bytes of one block of a copy to `address`.
+inline size_t copy_unit(const uint8_t *address)
+{
+    const Memory to = memory_of_address(address);
+    return to == Memory::Bias ? 64 : to == Memory::Fix ? 128 : kBlockBytes;
+}
+
+/// Inside a core, in blocks: UB to UB on the vector unit, L1 to the bias table on MTE1 (blocks of 64 bytes there), L1 to
+/// the fixpipe buffer on FIX (blocks of 128 bytes).
 inline void move_blocks(const char *api, const Extent &dst_extent, uint8_t *dst, const Extent &src_extent,
                         const uint8_t *src, size_t count, size_t length, size_t src_gap, size_t dst_gap)
 {
-    if (!g_core->aiv) {
+    if (dst == nullptr || src == nullptr) {
+        if (!g_core->aiv) {
+            return;
+        }
+        rt::abort_launch("api-misuse", api, "the LocalTensor was never allocated");
+    }
+    const Memory from = memory_of_address(src), to = memory_of_address(dst);
+    if (from == Memory::Ub ? to != Memory::Ub : from != Memory::L1 || (to != Memory::Bias && to != Memory::Fix)) {
+        rt::abort_launch("api-misuse", api,
+                         rt::format("unsupported: DataCopy (%s to %s)", range_of(from).name, range_of(to).name));
+    }
+    if (!present(dst)) {
         return;
     }
-    begin(PipeV);
+    const Pipe pipe = to == Memory::Ub ? PipeV : to == Memory::Bias ? PipeMte1 : PipeFix;
+    const size_t unit = copy_unit(dst);
+    begin(pipe);
     for (size_t block = 0; block < count; ++block) {
-        const size_t bytes = length * kBlockBytes;
-        touch(api, PipeV, src_extent, src, bytes, false, kBlockBytes);
-        touch(api, PipeV, dst_extent, dst, bytes, true, kBlockBytes);
+        const size_t bytes = length * unit;
+        touch(api, pipe, src_extent, src, bytes, false, kBlockBytes);
+        touch(api, pipe, dst_extent, dst, bytes, true, static_cast<unsigned>(unit));
         std::memmove(dst, src, bytes);
 #if OPMEND_CHECK >= 2
         std::memmove(shadow_of(dst), shadow_of(src), bytes);
 #endif
         src += bytes + src_gap * kBlockBytes;
-        dst += bytes + dst_gap * kBlockBytes;
+        dst += bytes + dst_gap * unit;
     }
 }
 
@@ -169,7 +211,7 @@ template <class T>
 inline void blocks_in(const AscendC::LocalTensor<T> &dst, const AscendC::GlobalTensor<T> &src, size_t count,
                       size_t length, size_t src_gap, size_t dst_gap)
 {
-    if (!g_core->aiv) {
+    if (!present(dst.bytes())) {
         return;
     }
     begin(PipeMte2);
@@ -188,7 +230,7 @@ template <class T>
 inline void blocks_out(const AscendC::GlobalTensor<T> &dst, const AscendC::LocalTensor<T> &src, size_t count,
                        size_t length, size_t src_gap, size_t dst_gap)
 {
-    if (!g_core->aiv) {
+    if (!present(src.bytes())) {
         return;
     }
     begin(PipeMte3);
@@ -244,8 +286,11 @@ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const
 template <class T>
 inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count)
 {
+    // One copy of as many 32-byte blocks as the count fills, whatever the destination's own unit.
+    const size_t blocks = opmend::whole_blocks<T>(count);
+    const size_t unit = dst.bytes() == nullptr ? ONE_BLK_SIZE : opmend::copy_unit(dst.bytes());
     opmend::move_blocks("DataCopy", dst.extent(), dst.bytes(), src.extent(), src.bytes(), 1,
-                        opmend::whole_blocks<T>(count), 0, 0);
+                        (blocks * ONE_BLK_SIZE + unit - 1) / unit, 0, 0);
 }
 
 template <class T>

@@ -7,8 +7,8 @@
 #ifndef OPMEND_API_ENGINE_H
 #define OPMEND_API_ENGINE_H
 
+#include "api/lanes.h"
 #include "api/params.h"
-#include "api/tensor.h"
 
 namespace opmend {
 
@@ -47,6 +47,22 @@ public:
     {
         return counted_ ? repeat * lanes + lane < elements_ : (bits_[lane / 64] >> (lane % 64) & 1) != 0;
     }
+    /// How many lanes from lane 0 on take part in a repeat, or kScattered when others do as well.
+    size_t leading(size_t repeat, size_t lanes) const
+    {
+        if (counted_) {
+            const uint64_t before = repeat * lanes;
+            return elements_ > before ? std::min<uint64_t>(elements_ - before, lanes) : 0;
+        }
+        const uint64_t low = lanes < 64 ? bits_[0] & ((1ull << lanes) - 1) : bits_[0];
+        const uint64_t high = lanes > 64 ? bits_[1] : 0;
+        if ((low & (low + 1)) != 0 || (high & (high + 1)) != 0 || (high != 0 && low != ~0ull)) {
+            return kScattered;
+        }
+        return static_cast<size_t>(__builtin_popcountll(low) + __builtin_popcountll(high));
+    }
+    static constexpr size_t kScattered = ~size_t{0};
+
     /// In counter mode the element count, not the repeat argument, says how often to repeat.
     size_t repeats(size_t given, size_t lanes) const { return counted_ ? (elements_ + lanes - 1) / lanes : given; }
 
@@ -87,56 +103,6 @@ inline LaneMask call_mask(const uint64_t bits[])
     }
 }
 
-/// An operand of a repeat form. Strides are in 32-byte blocks.
-template <class T>
-struct Strided {
-    const AscendC::LocalTensor<T> &tensor;
-    size_t block_stride, repeat_stride;
-
-    static constexpr size_t kPerBlock = kBlockBytes / sizeof(T);
-
-    uint8_t *at(size_t repeat, size_t lane) const
-    {
-        return tensor.bytes() + (repeat * repeat_stride + lane / kPerBlock * block_stride) * kBlockBytes +
-               lane % kPerBlock * sizeof(T);
-    }
-};
-
-template <class T>
-inline T load(const uint8_t *at)
-{
-    T value;
-    std::memcpy(&value, at, sizeof(T));
-    return value;
-}
-
-/// Lanes an instruction handles per repeat: as many as the widest operand has in 256 bytes.
-template <class... T>
-constexpr size_t lanes_of()
-{
-    constexpr size_t widest = std::max({sizeof(T)...});
-    return std::min(kRepeatBytes / widest, kMaxLanes);
-}
-
-template <class T>
-inline void touch_lanes(const char *api, const Strided<T> &operand, size_t repeat, const bool *active, size_t lanes,
-                        bool write)
-{
-    for (size_t block = 0; block < lanes; block += Strided<T>::kPerBlock) {
-        const size_t end = std::min(block + Strided<T>::kPerBlock, lanes);
-        size_t first = block, last = end;
-        while (first < end && !active[first]) {
-            ++first;
-        }
-        while (last > first && !active[last - 1]) {
-            --last;
-        }
-        if (first < last) {
-            touch(api, PipeV, operand.tensor.extent(), operand.at(repeat, first), (last - first) * sizeof(T), write);
-        }
-    }
-}
-
 inline void check_start(const char *api, const uint8_t *address, unsigned alignment = kBlockBytes)
 {
 #if OPMEND_CHECK >= 1
@@ -146,6 +112,71 @@ inline void check_start(const char *api, const uint8_t *address, unsigned alignm
 #else
     (void)api, (void)address, (void)alignment;
 #endif
+}
+
+template <class T>
+inline uint8_t *element(const AscendC::LocalTensor<T> &tensor, size_t index)
+{
+    return tensor.bytes() + index * sizeof(T);
+}
+
+/// One repeat whose active lanes are scattered.
+template <class Op, class D, class... S>
+inline void run_scattered(const char *api, const LaneMask &mask, size_t repeat, Op &op, const Strided<D> &dst,
+                          const Strided<S> &...src)
+{
+    constexpr size_t lanes = lanes_of<D, S...>();
+    bool active[lanes];
+    for (size_t lane = 0; lane < lanes; ++lane) {
+        active[lane] = mask.active(repeat, lane, lanes);
+    }
+    (touch_lanes(api, src, repeat, active, lanes, false), ...);
+    touch_lanes(api, dst, repeat, active, lanes, true);
+    D result[lanes];
+    uint8_t state[lanes];
+    for (size_t lane = 0; lane < lanes; ++lane) {
+        if (active[lane]) {
+            result[lane] = op(load<S>(src.at(repeat, lane))...);
+            state[lane] = kWritten;
+            ((state[lane] = static_cast<uint8_t>(state[lane] & state_of(src.at(repeat, lane), sizeof(S)))), ...);
+        }
+    }
+    for (size_t lane = 0; lane < lanes; ++lane) {
+        if (active[lane]) {
+            std::memcpy(dst.at(repeat, lane), &result[lane], sizeof(D));
+            mark(dst.at(repeat, lane), sizeof(D), state[lane]);
+        }
+    }
+}
+
+/// One repeat whose active lanes are the first `count`.
+template <class Op, class D, class... S>
+inline void run_leading(const char *api, size_t repeat, size_t count, Op &op, const Strided<D> &dst,
+                        const Strided<S> &...src)
+{
+    constexpr size_t lanes = lanes_of<D, S...>();
+    (touch_leading(api, src, repeat, count, false), ...);
+    touch_leading(api, dst, repeat, count, true);
+    D result[lanes];
+    map_lanes(op, result, count, gathered<lanes>(src, repeat, count)...);
+#if OPMEND_CHECK >= 2
+    if (!(true && ... && (state_of_leading(src, repeat, count) == kWritten))) {
+        uint8_t state[lanes];
+        for (size_t lane = 0; lane < count; ++lane) {
+            state[lane] = kWritten;
+            ((state[lane] = static_cast<uint8_t>(state[lane] & state_of(src.at(repeat, lane), sizeof(S)))), ...);
+        }
+        for (size_t lane = 0; lane < count; ++lane) {
+            std::memcpy(dst.at(repeat, lane), &result[lane], sizeof(D));
+            mark(dst.at(repeat, lane), sizeof(D), state[lane]);
+        }
+        return;
+    }
+#endif
+    for_blocks(dst, repeat, count, [&](uint8_t *at, size_t lane, size_t bytes) {
+        std::memcpy(at, result + lane, bytes);
+        mark(at, bytes);
+    });
 }
 
 /// Repeat form: dst[lane] = op(src[lane]...) for the active lanes of each repeat.
@@ -162,34 +193,22 @@ inline void run_repeats(const char *api, const LaneMask &mask, size_t repeat_cou
     (check_start(api, src.tensor.bytes()), ...);
     const size_t repeats = mask.repeats(repeat_count, lanes);
     for (size_t repeat = 0; repeat < repeats; ++repeat) {
-        bool active[lanes];
-        for (size_t lane = 0; lane < lanes; ++lane) {
-            active[lane] = mask.active(repeat, lane, lanes);
-        }
-        (touch_lanes(api, src, repeat, active, lanes, false), ...);
-        touch_lanes(api, dst, repeat, active, lanes, true);
-        D result[lanes];
-        uint8_t state[lanes];
-        for (size_t lane = 0; lane < lanes; ++lane) {
-            if (active[lane]) {
-                result[lane] = op(load<S>(src.at(repeat, lane))...);
-                state[lane] = kWritten;
-                ((state[lane] = static_cast<uint8_t>(state[lane] & state_of(src.at(repeat, lane), sizeof(S)))), ...);
-            }
-        }
-        for (size_t lane = 0; lane < lanes; ++lane) {
-            if (active[lane]) {
-                std::memcpy(dst.at(repeat, lane), &result[lane], sizeof(D));
-                mark(dst.at(repeat, lane), sizeof(D), state[lane]);
-            }
+        const size_t leading = mask.leading(repeat, lanes);
+        if (leading == LaneMask::kScattered) {
+            run_scattered(api, mask, repeat, op, dst, src...);
+        } else if (leading != 0) {
+            run_leading(api, repeat, leading, op, dst, src...);
         }
     }
 }
 
-template <class T>
-inline uint8_t *element(const AscendC::LocalTensor<T> &tensor, size_t index)
+/// Whether dst and src share no bytes, or lie on each other element by element: then no element that is written is read
+/// later, and the instruction can be done in pieces of any length.
+template <class D, class S>
+inline bool apart(const AscendC::LocalTensor<D> &dst, const AscendC::LocalTensor<S> &src, size_t count)
 {
-    return tensor.bytes() + index * sizeof(T);
+    const uint8_t *to = dst.bytes(), *from = src.bytes();
+    return (to == from && sizeof(D) == sizeof(S)) || to + count * sizeof(D) <= from || from + count * sizeof(S) <= to;
 }
 
 /// Result states of a count form: written where all inputs were.
@@ -198,12 +217,6 @@ inline void spread_state(size_t first, size_t count, const AscendC::LocalTensor<
                          const AscendC::LocalTensor<S> &...src)
 {
 #if OPMEND_CHECK >= 2
-    bool clean = true;
-    ((clean = clean && state_of(element(src, first), count * sizeof(S)) == kWritten), ...);
-    if (clean) {
-        mark(element(dst, first), count * sizeof(D));
-        return;
-    }
     uint8_t state[kMaxLanes];
     for (size_t i = 0; i < count; ++i) {
         state[i] = kWritten;
@@ -230,22 +243,20 @@ inline void run_count(const char *api, int64_t count, Op op, const AscendC::Loca
     begin(PipeV);
     (touch(api, PipeV, src.extent(), src.bytes(), total * sizeof(S), false, kBlockBytes), ...);
     touch(api, PipeV, dst.extent(), dst.bytes(), total * sizeof(D), true, kBlockBytes);
-    for (size_t first = 0; first < total; first += lanes) {
-        const size_t here = std::min(lanes, total - first);
-        D result[lanes];
-        for (size_t i = 0; i < here; ++i) {
-            result[i] = op(load<S>(element(src, first + i))...);
+    const bool clean = (true && ... && (state_of(src.bytes(), total * sizeof(S)) == kWritten));
+    if (clean) {
+        mark(dst.bytes(), total * sizeof(D));
+    }
+    const size_t step = clean && (true && ... && apart(dst, src, total)) ? kPiece : lanes;
+    for (size_t first = 0; first < total; first += step) {
+        const size_t here = std::min(step, total - first);
+        D result[kPiece];
+        map_lanes(op, result, here, Source<S>{element(src, first)}...);
+        if (!clean) {
+            spread_state(first, here, dst, src...);
         }
-        spread_state(first, here, dst, src...);
         std::memcpy(element(dst, first), result, here * sizeof(D));
     }
-}
-
-/// Rounds the result of an operation that computed in Wide<T> back to T.
-template <class T, class W>
-inline T narrow(W value)
-{
-    return static_cast<T>(value);
 }
 
 }  // namespace opmend

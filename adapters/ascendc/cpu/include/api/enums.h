@@ -63,6 +63,24 @@ struct RA {};
 
 namespace opmend {
 
+/// The memory that holds the tensors of a position.
+constexpr Memory memory_of(AscendC::TPosition position)
+{
+    using AscendC::TPosition;
+    switch (position) {
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1:
+        case TPosition::TSCM: return Memory::L1;
+        case TPosition::A2: return Memory::L0A;
+        case TPosition::B2: return Memory::L0B;
+        case TPosition::CO1: return Memory::L0C;
+        case TPosition::C2: return Memory::Bias;
+        case TPosition::C2PIPE2GM: return Memory::Fix;
+        default: return Memory::Ub;
+    }
+}
+
 /// Units that a hard event goes from and to.
 struct EventPipes {
     Pipe source, target;

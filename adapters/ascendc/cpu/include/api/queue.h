@@ -1,4 +1,4 @@
-// TPipe, TQue, TQueBind and TBuf: who owns which part of the Unified Buffer, and the order queues impose.
+// TPipe, TQue, TQueBind and TBuf: who owns which part of the on-chip memories, and the order queues impose.
 //
 // EnQue and DeQue carry the producer's clock to the consumer; FreeTensor and AllocTensor carry it back. AllocTensor
 // fills the buffer with 0xff: what a previous round left there is no input.
@@ -9,29 +9,67 @@
 
 namespace opmend {
 
-constexpr bool is_unified_buffer(AscendC::TPosition position)
+constexpr bool is_queue_position(AscendC::TPosition position)
 {
-    return position == AscendC::TPosition::VECIN || position == AscendC::TPosition::VECOUT ||
-           position == AscendC::TPosition::VECCALC;
+    using AscendC::TPosition;
+    return position == TPosition::VECIN || position == TPosition::VECOUT || position == TPosition::VECCALC ||
+           (position >= TPosition::A1 && position <= TPosition::CO1) || position == TPosition::C2PIPE2GM;
 }
 
 constexpr const char *position_name(AscendC::TPosition position)
 {
-    return position == AscendC::TPosition::VECIN    ? "VECIN"
-           : position == AscendC::TPosition::VECOUT ? "VECOUT"
-                                                    : "VECCALC";
+    using AscendC::TPosition;
+    switch (position) {
+        case TPosition::VECIN: return "VECIN";
+        case TPosition::VECOUT: return "VECOUT";
+        case TPosition::A1: return "A1";
+        case TPosition::A2: return "A2";
+        case TPosition::B1: return "B1";
+        case TPosition::B2: return "B2";
+        case TPosition::C1: return "C1";
+        case TPosition::C2: return "C2";
+        case TPosition::CO1: return "CO1";
+        case TPosition::C2PIPE2GM: return "C2PIPE2GM";
+        default: return "VECCALC";
+    }
 }
 
-/// Unit that fills a tensor of a queue from `source` to `target`: copies in for VECIN, the vector unit otherwise.
+/// Unit that fills a tensor of a queue from `source` to `target`: copies in for VECIN and L1, MTE1 from L1 on, the cube
+/// for CO1, the vector unit otherwise.
 constexpr Pipe producer_of(AscendC::TPosition source)
 {
-    return source == AscendC::TPosition::VECIN ? PipeMte2 : PipeV;
+    using AscendC::TPosition;
+    switch (source) {
+        case TPosition::VECIN:
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1: return PipeMte2;
+        case TPosition::A2:
+        case TPosition::B2:
+        case TPosition::C2: return PipeMte1;
+        case TPosition::CO1: return PipeM;
+        case TPosition::C2PIPE2GM: return PipeFix;
+        default: return PipeV;
+    }
 }
 
-/// Unit that uses it: copies out for a queue that ends in VECOUT, the vector unit otherwise.
+/// Unit that uses it: copies out for a queue that ends in VECOUT, MTE1 for L1, the cube for L0A, L0B and the bias table,
+/// fixpipe for L0C, the vector unit otherwise.
 constexpr Pipe consumer_of(AscendC::TPosition target)
 {
-    return target == AscendC::TPosition::VECOUT ? PipeMte3 : PipeV;
+    using AscendC::TPosition;
+    switch (target) {
+        case TPosition::VECOUT: return PipeMte3;
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1: return PipeMte1;
+        case TPosition::A2:
+        case TPosition::B2:
+        case TPosition::C2: return PipeM;
+        case TPosition::CO1:
+        case TPosition::C2PIPE2GM: return PipeFix;
+        default: return PipeV;
+    }
 }
 
 }  // namespace opmend
@@ -44,8 +82,8 @@ class TPipe;
 /// copies out.
 template <TPosition source, TPosition target, int32_t depth, auto mask = 0>
 class TQueBind {
-    static_assert(opmend::is_unified_buffer(source) && opmend::is_unified_buffer(target),
-                  "unsupported: TQue outside VECIN, VECOUT and VECCALC (cube buffers are not modelled yet)");
+    static_assert((opmend::is_queue_position(source) || source == TPosition::GM) && opmend::is_queue_position(target),
+                  "unsupported: TQue at a position outside UB, L1, L0A, L0B, L0C and the bias table");
 
 public:
     template <class T>
@@ -130,9 +168,10 @@ private:
     void init(uint8_t count, uint32_t bytes)
     {
         // The buffer is named after where its tensors go, except plain input queues.
+        constexpr TPosition home = source == TPosition::GM ? target : source;
         constexpr TPosition shown = source == TPosition::VECIN ? source : target;
-        queue_ = opmend::rt::queue_create(opmend::position_name(shown), opmend::producer_of(source),
-                                          opmend::consumer_of(target), depth, count, bytes);
+        queue_ = opmend::rt::queue_create(opmend::position_name(shown), opmend::producer_of(home),
+                                          opmend::consumer_of(target), depth, count, bytes, opmend::memory_of(home));
     }
 
     opmend::Queue *queue_ = nullptr;
@@ -140,17 +179,14 @@ private:
 
 /// A queue with one logical position: VECIN is filled by copies in and used by the vector unit, VECOUT the reverse.
 template <TPosition position, int32_t depth, auto mask = 0>
-class TQue : public TQueBind<position == TPosition::VECIN ? TPosition::VECIN : TPosition::VECCALC,
-                             position == TPosition::VECOUT ? TPosition::VECOUT : TPosition::VECCALC, depth, mask> {
-    static_assert(opmend::is_unified_buffer(position),
-                  "unsupported: TQue outside VECIN, VECOUT and VECCALC (cube buffers are not modelled yet)");
-};
+class TQue : public TQueBind<position == TPosition::VECOUT ? TPosition::VECCALC : position,
+                             position == TPosition::VECIN ? TPosition::VECCALC : position, depth, mask> {};
 
 /// One plain buffer: no order, no states.
 template <TPosition position = TPosition::LCM>
 class TBuf {
-    static_assert(opmend::is_unified_buffer(position),
-                  "unsupported: TBuf outside VECIN, VECOUT and VECCALC (cube buffers are not modelled yet)");
+    static_assert(opmend::is_queue_position(position) || position == TPosition::TSCM,
+                  "unsupported: TBuf at a position outside UB, L1, L0A, L0B, L0C and the bias table");
 
 public:
     template <class T>
@@ -200,7 +236,7 @@ private:
     uint32_t bytes_ = 0;
 };
 
-/// Hands out the Unified Buffer of the calling core. Sizes are rounded up to 32 bytes.
+/// Hands out the memories of the calling core. Sizes are rounded up to 32 bytes.
 class TPipe {
 public:
     TPipe() { Init(); }
@@ -211,9 +247,9 @@ public:
     void Init()
     {
         opmend::g_core->pipe = this;
-        opmend::g_core->ub_top = 0;
+        Reset();
     }
-    void Reset() { opmend::g_core->ub_top = 0; }
+    void Reset() { std::fill_n(opmend::g_core->tops, opmend::kMemories, 0u); }
     void Destroy()
     {
         if (opmend::g_core != nullptr && opmend::g_core->pipe == this) {
@@ -231,10 +267,16 @@ public:
     template <TPosition position>
     bool InitBuffer(TBuf<position> &buffer, uint32_t bytes)
     {
-        buffer.base_ = opmend::rt::ub_reserve(bytes, "TBuf");
+        buffer.base_ = opmend::rt::reserve(opmend::memory_of(position), bytes, "TBuf");
         buffer.bytes_ = (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
         return true;
     }
+
+    /// A part of a memory as a pool of its own (buffer_pool.h); with `shared`, over the bytes of another pool.
+    template <class Pool>
+    bool InitBufPool(Pool &pool, uint32_t bytes);
+    template <class Pool, class Shared>
+    bool InitBufPool(Pool &pool, uint32_t bytes, Shared &shared);
 
     template <HardEvent event>
     TEventID AllocEventID()

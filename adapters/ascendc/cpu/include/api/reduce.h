@@ -26,6 +26,20 @@ template <class T>
 inline Lanes<T> read_lanes(const char *api, const Strided<T> &src, const LaneMask &mask, size_t repeat)
 {
     Lanes<T> lanes;
+    const size_t leading = mask.leading(repeat, Lanes<T>::kCount);
+    if (leading != LaneMask::kScattered) {
+        std::fill(lanes.active, lanes.active + leading, true);
+        std::fill(lanes.active + leading, lanes.active + Lanes<T>::kCount, false);
+        lanes.any = leading != 0;
+        if (lanes.any) {
+            touch_leading(api, src, repeat, leading, false);
+            lanes.state = state_of_leading(src, repeat, leading);
+            for_blocks(src, repeat, leading, [&](uint8_t *at, size_t lane, size_t bytes) {
+                std::memcpy(lanes.value + lane, at, bytes);
+            });
+        }
+        return lanes;
+    }
     for (size_t lane = 0; lane < Lanes<T>::kCount; ++lane) {
         lanes.active[lane] = mask.active(repeat, lane, Lanes<T>::kCount);
         lanes.any |= lanes.active[lane];
@@ -46,10 +60,28 @@ inline T add_rounded(T x, T y)
     return narrow<T>(AddOp{}(static_cast<Wide<T>>(x), static_cast<Wide<T>>(y)));
 }
 
+/// tree_sum of a power of two.
+template <size_t count, class T>
+inline T tree_sum_of(const T *value)
+{
+    if constexpr (count == 1) {
+        return value[0];
+    } else {
+        T next[count / 2];
+        for (size_t i = 0; i < count / 2; ++i) {
+            next[i] = add_rounded(value[2 * i], value[2 * i + 1]);
+        }
+        return tree_sum_of<count / 2>(next);
+    }
+}
+
 /// Sum of `count` values (at most one repeat) by adjacent pairs. Destroys `value`.
 template <class T>
 inline T tree_sum(T *value, size_t count)
 {
+    if (count == Lanes<T>::kCount) {
+        return tree_sum_of<Lanes<T>::kCount>(value);
+    }
     while (count > 1) {
         const size_t pairs = count / 2;
         for (size_t i = 0; i < pairs; ++i) {
@@ -235,6 +267,8 @@ inline void ReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
     const uint8_t state = opmend::state_of(src.bytes(), bytes);
     const T sum = opmend::tree_of_repeats<T>(src.bytes(), static_cast<size_t>(count), true);
     opmend::put("ReduceSum", dst, dst.bytes(), sum, state);
+    opmend::g_core->sum_register = 0;
+    std::memcpy(&opmend::g_core->sum_register, &sum, sizeof(T));
 }
 
 namespace internal {

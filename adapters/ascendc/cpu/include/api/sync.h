@@ -60,6 +60,21 @@ inline void SyncAll(const GlobalTensor<int32_t> &, const LocalTensor<int32_t> &,
     opmend::rt::sync_all_cores(isAIVOnly);
 }
 
+/// Tells the cores of `mode` that this one is here (0: all of its kind, 1: the vector cores of the block, 2: between the
+/// block's cube core and its vector cores). Everything this core did before is done then, whatever the pipe.
+template <uint8_t mode, pipe_t pipe>
+inline void CrossCoreSetFlag(uint16_t flagId)
+{
+    static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "CrossCoreSetFlag takes one of V, M, MTE1, MTE2, MTE3 and FIX");
+    opmend::rt::cross_set(mode, flagId);
+}
+/// Waits until all partners have set the flag, and counts it down by one.
+template <uint8_t mode = 0, pipe_t pipe = PIPE_S>
+inline void CrossCoreWaitFlag(uint16_t flagId)
+{
+    opmend::rt::cross_wait(flagId);
+}
+
 /// Copies from UB to GM combine with what is there until DisableDmaAtomic / SetAtomicNone.
 template <class T>
 inline void SetAtomicAdd()

@@ -32,14 +32,11 @@ public:
     template <class Op>
     void operator=(const opmend::Expression<T, Op> &expression);
 
-    /// A tensor at a UB address of the kernel's own choice, without TPipe.
+    /// A tensor at an address of the kernel's own choice in the position's memory, without TPipe.
     LocalTensor(TPosition position, uint32_t address, uint32_t elements)
-        : LocalTensor(opmend::g_core->ub + address, elements * static_cast<uint32_t>(sizeof(T)))
-    {
-        if (position != TPosition::VECIN && position != TPosition::VECOUT && position != TPosition::VECCALC) {
-            opmend::rt::abort_launch("api-misuse", "LocalTensor", "unsupported: a LocalTensor outside UB");
-        }
-    }
+        : LocalTensor(opmend::g_core->ub + opmend::range_of(opmend::memory_of(position)).base + address,
+                      elements * static_cast<uint32_t>(sizeof(T)))
+    {}
 
     /// Element `index`. On a cube core the value is 0: it has no Unified Buffer.
     T GetValue(const uint32_t index) const
@@ -90,8 +87,12 @@ public:
     uint32_t GetLength() const { return bytes_; }
     void SetSize(const uint32_t elements) { bytes_ = elements * static_cast<uint32_t>(sizeof(T)); }
     void SetBufferLen(uint32_t bytes) { bytes_ = bytes; }
-    T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
-    T *GetPhyAddr(const uint32_t offset) const { return reinterpret_cast<T *>(base_) + offset; }
+    T *GetPhyAddr() const { return GetPhyAddr(0); }
+    T *GetPhyAddr(const uint32_t offset) const
+    {
+        opmend::expose();
+        return reinterpret_cast<T *>(base_) + offset;
+    }
     void SetUserTag(int32_t tag) { tag_ = tag; }
     int32_t GetUserTag() const { return tag_; }
 

@@ -152,9 +152,9 @@ struct Expression {
 
 /// Lifts an operation on Wide<T> to T: widen, compute, round once.
 template <class T, class Op>
-inline auto lifted(Op op)
+inline Lifted<T, Op> lifted(Op op)
 {
-    return [op](auto... x) { return narrow<T>(op(static_cast<Wide<T>>(x)...)); };
+    return {op};
 }
 
 template <class Op, class T>

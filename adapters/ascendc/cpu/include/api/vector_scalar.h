@@ -48,6 +48,35 @@ inline auto axpy(U scalar)
     return [a](U x, T y) { return narrow<T>(static_cast<float>(x) * a + static_cast<float>(y)); };
 }
 
+/// dst = src0 * src1 + dst. The sources may be narrower than dst.
+struct MulAddDstOp {
+    float operator()(float x, float y, float dst) const { return x * y + dst; }
+};
+/// dst = src0 * dst + src1, and the same cut off at 0.
+struct FusedMulAddOp {
+    float operator()(float x, float y, float dst) const { return x * dst + y; }
+};
+struct FusedMulAddReluOp {
+    float operator()(float x, float y, float dst) const { return MaxOp{}(x * dst + y, 0.0f); }
+};
+
+/// Computes in float and rounds once to T.
+template <class T, class U, class Op>
+inline T fused(U x, U y, T dst)
+{
+    return narrow<T>(Op{}(static_cast<float>(x), static_cast<float>(y), static_cast<float>(dst)));
+}
+
+template <class T, class U, class Op>
+inline void fused_repeats(const char *api, const LaneMask &mask, const AscendC::LocalTensor<T> &dst,
+                          const AscendC::LocalTensor<U> &src0, const AscendC::LocalTensor<U> &src1, uint8_t repeat,
+                          const AscendC::BinaryRepeatParams &p)
+{
+    const Strided<T> out{dst, p.dstBlkStride, p.dstRepStride};
+    run_repeats(api, mask, repeat, fused<T, U, Op>, out, Strided<U>{src0, p.src0BlkStride, p.src0RepStride},
+                Strided<U>{src1, p.src1BlkStride, p.src1RepStride}, out);
+}
+
 }  // namespace opmend
 
 namespace AscendC {
@@ -104,27 +133,35 @@ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &
                         opmend::Strided<U>{src, p.srcBlkStride, p.srcRepStride}, out);
 }
 
-/// dst = src0 * src1 + dst, rounded once to T.
-template <class T, class U>
-inline void MulAddDst(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<U> &src1,
-                      const int32_t &count)
-{
-    auto op = [](U x, U y, T sum) {
-        return opmend::narrow<T>(static_cast<float>(x) * static_cast<float>(y) + static_cast<float>(sum));
-    };
-    opmend::run_count("MulAddDst", count, op, dst, src0, src1, dst);
-}
-
-/// dst = src0 * dst + src1, rounded once to T.
-template <class T>
-inline void FusedMulAdd(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
-                        const int32_t &count)
-{
-    auto op = [](T x, T y, T factor) {
-        return opmend::narrow<T>(static_cast<float>(x) * static_cast<float>(factor) + static_cast<float>(y));
-    };
-    opmend::run_count("FusedMulAdd", count, op, dst, src0, src1, dst);
-}
+// Two sources and the destination as a third operand: the count form and the two masked ones.
+#define OPMEND_FUSED(NAME, TYPES, SOURCE, OP)                                                               \
+    template <TYPES>                                                                                                  \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<SOURCE> &src0, const LocalTensor<SOURCE> &src1,     \
+                     const int32_t &count)                                                                            \
+    {                                                                                                                 \
+        opmend::run_count(#NAME, count, opmend::fused<T, SOURCE, opmend::OP>, dst, src0, src1, dst);                  \
+    }                                                                                                                 \
+    template <TYPES, bool isSetMask = true>                                                                           \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<SOURCE> &src0, const LocalTensor<SOURCE> &src1,     \
+                     uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams &p)                          \
+    {                                                                                                                 \
+        opmend::fused_repeats<T, SOURCE, opmend::OP>(#NAME, opmend::call_mask<isSetMask>(mask), dst, src0, src1,      \
+                                                     repeatTime, p);                                                  \
+    }                                                                                                                 \
+    template <TYPES, bool isSetMask = true>                                                                           \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<SOURCE> &src0, const LocalTensor<SOURCE> &src1,     \
+                     uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams &p)                            \
+    {                                                                                                                 \
+        opmend::fused_repeats<T, SOURCE, opmend::OP>(#NAME, opmend::call_mask<isSetMask>(mask), dst, src0, src1,      \
+                                                     repeatTime, p);                                                  \
+    }
+#define OPMEND_TWO_TYPES class T, class U
+OPMEND_FUSED(MulAddDst, OPMEND_TWO_TYPES, U, MulAddDstOp)
+OPMEND_FUSED(FusedMulAdd, class T, T, FusedMulAddOp)
+OPMEND_FUSED(MulAddRelu, class T, T, FusedMulAddReluOp)
+OPMEND_FUSED(FusedMulAddRelu, class T, T, FusedMulAddReluOp)
+#undef OPMEND_TWO_TYPES
+#undef OPMEND_FUSED
 
 }  // namespace AscendC
 

@@ -35,8 +35,11 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
                   unsigned alignment = 1)
 {
     const uint8_t *ub = g_core->ub;
-    if (address < ub || address + bytes > ub + kUbBytes) {
+    if (address < ub || address + bytes > ub + g_core->limit) {
         rt::ub_outside(api, address, bytes);
+    }
+    if (write) {
+        g_core->ub_dirty = std::max(g_core->ub_dirty, static_cast<size_t>(address + bytes - ub));
     }
 #if OPMEND_CHECK >= 1
     if (address < extent.lo || address + bytes > extent.hi) {
@@ -57,8 +60,23 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
         rt::hazard_access(api, pipe, address, bytes, write);
     }
 #else
-    (void)pipe, (void)write;
+    (void)pipe;
 #endif
+}
+
+/// Whether this core has the memory `address` lies in. Instructions on another core's memories do nothing here, as in
+/// the vendor's sources, where cube cores skip vector instructions and the reverse.
+inline bool present(const uint8_t *address)
+{
+    return address == nullptr || (address < g_core->ub + kUbBytes) == g_core->aiv;
+}
+
+/// Raw pointers into UB are given out: anything may be written from now on.
+inline void expose()
+{
+    if (g_core != nullptr) {
+        g_core->ub_dirty = g_core->limit;
+    }
 }
 
 inline uint8_t *shadow_of(const uint8_t *address) { return g_core->shadow + (address - g_core->ub); }
@@ -79,10 +97,10 @@ inline uint8_t state_of(const uint8_t *address, size_t bytes)
     const uint8_t *state = shadow_of(address);
     uint8_t all = kWritten;
     size_t i = 0;
-    for (; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        std::memcpy(&word, state + i, sizeof word);
-        if (word != ~0ull) {
+    for (; i + 64 <= bytes; i += 64) {
+        uint64_t words[8];
+        std::memcpy(words, state + i, sizeof words);
+        if ((words[0] & words[1] & words[2] & words[3] & words[4] & words[5] & words[6] & words[7]) != ~0ull) {
             break;
         }
     }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/memories.h"
 #include "core/types.h"
 
 #define OPMEND_API __attribute__((visibility("default")))
@@ -64,9 +65,12 @@ struct Fiber;    // scheduling state, runtime only
 
 /// One AI core of the launch that is running.
 struct Core {
-    uint8_t *ub = nullptr;      ///< kUbBytes of Unified Buffer
-    uint8_t *shadow = nullptr;  ///< one byte per UB byte: 0xff written, 0x0f filler, 0 never written
-    uint32_t ub_top = 0;        ///< bytes handed out by InitBuffer
+    uint8_t *ub = nullptr;      ///< the arena (memories.h): the Unified Buffer comes first
+    uint8_t *shadow = nullptr;  ///< one byte per arena byte: 0xff written, 0x0f filler, 0 never written
+    size_t limit = kUbBytes;    ///< arena bytes this core may touch: a vector core has the Unified Buffer only
+    uint32_t tops[kMemories] = {};  ///< bytes of each memory handed out by InitBuffer
+    size_t ub_dirty = 0;        ///< no byte of the arena from here on was written since the kernel started
+    const uint8_t *stack_top = nullptr;  ///< end of the core's stack
     int level = 0;              ///< OPMEND_CHECK of the code that runs
     int index = 0;              ///< position among all cores of the launch
     int block = 0, block_num = 1, sub = 0, sub_num = 1;
@@ -79,6 +83,8 @@ struct Core {
     bool pad_set = false;
     float deq_scale = 1.0f;     ///< SetDeqScale
     bool deq_set = false;
+    uint64_t sum_register = 0;  ///< the last ReduceSum of a count, as bits
+    uint32_t merged[4] = {0, 0, 0, 0};  ///< structures of each queue that the last MrgSort took
     void *pipe = nullptr;       ///< the live TPipe
     std::vector<std::unique_ptr<Queue>> queues;
     Hazards *hazards = nullptr;
@@ -116,7 +122,7 @@ OPMEND_API std::string format(const char *pattern, ...) __attribute__((format(pr
 OPMEND_API size_t gm_access(const void *address, size_t bytes, GmAccess access, const void *data, const char *api);
 
 // Unified Buffer
-OPMEND_API uint8_t *ub_reserve(uint32_t bytes, const char *what);
+OPMEND_API uint8_t *reserve(Memory memory, uint32_t bytes, const char *what);
 [[noreturn]] OPMEND_API void ub_outside(const char *api, const uint8_t *address, size_t bytes);
 OPMEND_API void ub_out_of_bounds(const char *api, bool write, long offset, size_t bytes, size_t capacity);
 OPMEND_API void ub_misaligned(const char *api, const uint8_t *address, unsigned alignment);
@@ -125,7 +131,7 @@ OPMEND_API void ub_stale(const char *api, const Buffer &buffer);
 
 // Queues
 OPMEND_API Queue *queue_create(const char *position, Pipe producer, Pipe consumer, int depth, int count,
-                               uint32_t bytes);
+                               uint32_t bytes, Memory memory = Memory::Ub);
 OPMEND_API Buffer *queue_alloc(Queue *queue);
 OPMEND_API bool queue_enqueue(Queue *queue, Buffer *buffer);
 OPMEND_API Buffer *queue_dequeue(Queue *queue);
@@ -140,9 +146,16 @@ OPMEND_API int event_fetch(Pipe source, Pipe target, bool reserve);
 OPMEND_API void event_release(Pipe source, Pipe target, int id);
 OPMEND_API void barrier_all_pipes();
 OPMEND_API void sync_all_cores(bool vector_only);
+OPMEND_API void cross_set(int mode, int flag);
+OPMEND_API void cross_wait(int flag);
+
+// Matrix multiplication of the cube unit: c[m][n] += a[m][k] * b[k][n], row-major.
+OPMEND_API void multiply(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
+OPMEND_API void multiply(const int32_t *a, const int32_t *b, int32_t *c, size_t m, size_t n, size_t k);
 
 // Launching
 OPMEND_API void require_task(TaskType task);
+[[noreturn]] OPMEND_API void cube_missing(const char *api);
 OPMEND_API void launch(const LaunchSpec &spec, void (*body)(void *), void *context);
 
 }  // namespace rt

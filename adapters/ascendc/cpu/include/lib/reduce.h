@@ -55,8 +55,13 @@ inline void fold_pattern(const char *api, const AscendC::LocalTensor<T> &dst, co
     std::vector<uint8_t> states(results, kWritten);
     std::vector<T> values(length);
     for (size_t result = 0; result < results; ++result) {
-        for (size_t i = 0; i < length; ++i) {
-            const uint8_t *at = element(src, by_row ? result * stride + i : i * stride + result);
+        if (by_row) {
+            const uint8_t *row = element(src, result * stride);
+            std::memcpy(values.data(), row, length * sizeof(T));
+            states[result] = state_of(row, length * sizeof(T));
+        }
+        for (size_t i = 0; i < length && !by_row; ++i) {
+            const uint8_t *at = element(src, i * stride + result);
             values[i] = load<T>(at);
             states[result] = static_cast<uint8_t>(states[result] & state_of(at, sizeof(T)));
         }
