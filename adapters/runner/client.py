@@ -104,7 +104,7 @@ class Runner:
         if placed.parent != self._folder / "kernel" / "build":
             placed = place_module(self._folder, placed)
         self._runtime = placed.with_name("libopmend_rt.so")
-        self._module_name = placed.name.split(".", 1)[0]
+        self._module_name, self._module_file = placed.name.split(".", 1)[0], placed.name
         self._limits = limits or Limits()
         self._init_inputs = init_inputs_file.resolve() if init_inputs_file else None
         self._wrapper, self._task_name, self._seed = wrapper, task_name or self._folder.name, seed
@@ -134,6 +134,7 @@ class Runner:
                 "wrapper": self._wrapper,
                 "task_name": self._task_name,
                 "module_name": self._module_name,
+                "module_file": self._module_file,
                 "runtime": str(self._runtime),
                 "inputs": str(inputs_file.resolve()),
                 "init_inputs": str(self._init_inputs) if self._init_inputs else None,

@@ -43,6 +43,7 @@ def serve(answers: int) -> None:
     tensorfile = load_by_path("opmend_tensorfile", _HERE.parent / "tensorfile.py")
     guard = load_by_path("opmend_guard", _HERE / "guard.py")
     child = load_by_path("opmend_child", _HERE / "child.py")
+    load_by_path("opmend_library", _HERE / "library_shim.py")
     child.warm_up()
     gc.freeze()  # collections in a child would copy the pages it shares with us
     os.write(answers, b'{"ready": true}\n')
