@@ -26,7 +26,7 @@ __all__ = ["CaseRun", "ForkServer", "Limits", "Runner", "RunnerError", "Status"]
 Status = Literal["ok", "error", "crash", "timeout", "oom", "bad-output"]
 
 _MAX_SIDE_BYTES = 32 << 20
-_MAX_PROCESSES = 512
+_MAX_PROCESSES = 128
 _SIGNALS = {
     4: "illegal instruction",
     6: "abort",
@@ -148,8 +148,10 @@ class Runner:
                 "file_bytes": self._limits.file_bytes,
                 "output_bytes": self._limits.print_bytes,
                 "max_input_bytes": 1 << 40,
-                # outside a namespace of its own the count would include the user's other processes
-                "processes": _MAX_PROCESSES if sandbox.isolation()["network"] == "namespace" else None,
+                # where they cannot be told apart the count would include the user's other processes
+                "processes": _MAX_PROCESSES if "counted" in sandbox.isolation()["processes"] else None,
+                "own_user": sandbox.isolation()["processes"].startswith("a user of its own"),
+                "refuse_calls": sandbox.isolation()["system-calls"] == "seccomp",
                 "confine_files": sandbox.isolation()["filesystem"].startswith("landlock"),
             }
             answer = self._server.ask(job, self._limits.wall_seconds)
