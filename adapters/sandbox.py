@@ -86,8 +86,8 @@ class Finished:
 
 @cache
 def isolation() -> dict[str, str]:
-    """What keeps a program apart on this machine: ``network``, ``filesystem`` and ``limits``, each a mechanism or
-    ``none: <why>``.
+    """What keeps a candidate apart on this machine: ``network``, ``filesystem``, ``limits``, ``processes``,
+    ``signals``, ``system-calls`` and ``memory``, each a mechanism (with what it leaves open) or ``none: <why>``.
     """
     probe = subprocess.run(
         [sys.executable, "-I", "-S", str(_CONFINE), "--probe"], capture_output=True, text=True, check=False, timeout=30
@@ -97,7 +97,7 @@ def isolation() -> dict[str, str]:
         return {str(key): str(value) for key, value in found.items()}
     except ValueError:
         why = f"none: the probe failed: {probe.stderr.strip()[-200:]}"
-        return {"network": why, "filesystem": why, "limits": why}
+        return dict.fromkeys(("network", "filesystem", "limits", "processes", "signals", "system-calls", "memory"), why)
 
 
 def scrubbed_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -112,10 +112,12 @@ def confined_command(
     network: bool = False,
     files: Files | None = None,
     die_with_caller: bool = True,
+    keep_users: bool = False,
 ) -> list[str]:
     """The command line that confines itself and then becomes ``argv``.
 
-    ``die_with_caller`` has the kernel kill the program when the calling *thread* ends.
+    ``die_with_caller`` has the kernel kill the program when the calling *thread* ends. ``keep_users`` lets a program
+    of root's change its user later (see ``confine.leave_network``).
 
     Raises:
         SandboxError: the program does not exist.
@@ -126,6 +128,7 @@ def confined_command(
     spec = {
         "parent": os.getpid() if die_with_caller else 0,
         "network": network,
+        "keep_users": keep_users,
         "limits": {
             "memory": limits.memory_bytes,
             "cpu": limits.cpu_seconds,

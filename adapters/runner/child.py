@@ -15,6 +15,7 @@ import os
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,20 +36,64 @@ _MEMORY_WORDS = (
 _TRACEBACK_LIMIT = 8000
 
 
+_TORCH_NAMESPACES = frozenset({"aten", "prims", "prim", "quantized", "mkldnn", "_quantized", "profiler", "debugprims"})
+_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+
 class BadOutputError(Exception):
     """``forward`` returned something that is no tensor, plain value, or list or tuple of them."""
 
 
 class Spy(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the ATen operators that run, also those called from C++."""
+    """Counts the operators that run, also those called from C++ and inside operators of the candidate's own.
 
-    def __init__(self) -> None:
+    With ``register`` every tensor that an operator makes is made known to the device: not every binding does so when
+    a pointer leaves.
+    """
+
+    def __init__(self, register: Callable[[torch.Tensor], None] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.counts: Counter[str] = Counter()
+        self._register = register
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.counts[str(func)] += 1
-        return func(*args, **(kwargs or {}))
+        if func.namespace in _TORCH_NAMESPACES:
+            result = func(*args, **(kwargs or {}))
+        else:
+            with self:  # straight to the registered function, and what it calls comes by here again
+                result = func.redispatch(_CPU, *args, **(kwargs or {}))
+        if self._register is not None:
+            for tensor in _tensors(result):
+                self._register(tensor)
+        return result
+
+
+def _registrar(runtime: ctypes.CDLL) -> Callable[[torch.Tensor], None]:
+    """What tells the device the exact extent of a tensor's storage."""
+    tell = runtime.opmend_gm_register
+    tell.argtypes, tell.restype = [ctypes.c_void_p, ctypes.c_uint64], None
+
+    def register(tensor: torch.Tensor) -> None:
+        try:
+            storage = tensor.untyped_storage()
+            if storage.nbytes():
+                tell(storage.data_ptr(), storage.nbytes())
+        except (NotImplementedError, RuntimeError):  # no storage of its own (sparse, or not materialised)
+            return
+
+    return register
+
+
+def _register_with_pointers(register: Callable[[torch.Tensor], None]) -> None:
+    """Whenever Python asks a tensor for its address (a ctypes launcher), the device learns the tensor's extent."""
+    plain = torch.Tensor.data_ptr
+
+    def data_ptr(self: torch.Tensor) -> int:
+        register(self)
+        return plain(self)
+
+    torch.Tensor.data_ptr = data_ptr  # type: ignore[method-assign, assignment]
 
 
 def warm_up() -> None:
@@ -97,10 +142,13 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
     runtime.opmend_set_core_order(int(job["reverse_cores"]))
     initial = [_to_torch(value, tensorfile) for value in _load(job["init_inputs"], job, tensorfile)]
     inputs = [_to_torch(value, tensorfile) for value in _load(job["inputs"], job, tensorfile)]
+    register = _registrar(runtime)
+    _register_with_pointers(register)
     tensors = _tensors(inputs)
     before = [_digest(tensor) for tensor in tensors]
+    guard.redirect_libraries(folder / "kernel" / "build" / job["module_file"])
     guard.install(folder, job["task_name"])
-    setup_spy, forward_spy = Spy(), Spy()
+    setup_spy, forward_spy = Spy(), Spy(register)
     with torch.no_grad(), setup_spy:
         module = _load_wrapper(folder / job["wrapper"])
         side["stage"] = "construct"
@@ -109,6 +157,9 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
     side["setup_ops"] = dict(setup_spy.counts)
     side["setup_report"] = _report(job["runtime"])
     runtime.opmend_reset()
+    held = [*model.parameters(), *model.buffers()] if isinstance(model, torch.nn.Module) else []
+    for tensor in (*tensors, *held):
+        register(tensor)
     side["stage"] = "forward"
     try:
         with torch.no_grad(), forward_spy:

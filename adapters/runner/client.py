@@ -26,7 +26,7 @@ __all__ = ["CaseRun", "ForkServer", "Limits", "Runner", "RunnerError", "Status"]
 Status = Literal["ok", "error", "crash", "timeout", "oom", "bad-output"]
 
 _MAX_SIDE_BYTES = 32 << 20
-_MAX_PROCESSES = 512
+_MAX_PROCESSES = 128
 _SIGNALS = {
     4: "illegal instruction",
     6: "abort",
@@ -104,7 +104,7 @@ class Runner:
         if placed.parent != self._folder / "kernel" / "build":
             placed = place_module(self._folder, placed)
         self._runtime = placed.with_name("libopmend_rt.so")
-        self._module_name = placed.name.split(".", 1)[0]
+        self._module_name, self._module_file = placed.name.split(".", 1)[0], placed.name
         self._limits = limits or Limits()
         self._init_inputs = init_inputs_file.resolve() if init_inputs_file else None
         self._wrapper, self._task_name, self._seed = wrapper, task_name or self._folder.name, seed
@@ -134,6 +134,7 @@ class Runner:
                 "wrapper": self._wrapper,
                 "task_name": self._task_name,
                 "module_name": self._module_name,
+                "module_file": self._module_file,
                 "runtime": str(self._runtime),
                 "inputs": str(inputs_file.resolve()),
                 "init_inputs": str(self._init_inputs) if self._init_inputs else None,
@@ -147,8 +148,10 @@ class Runner:
                 "file_bytes": self._limits.file_bytes,
                 "output_bytes": self._limits.print_bytes,
                 "max_input_bytes": 1 << 40,
-                # outside a namespace of its own the count would include the user's other processes
-                "processes": _MAX_PROCESSES if sandbox.isolation()["network"] == "namespace" else None,
+                # where they cannot be told apart the count would include the user's other processes
+                "processes": _MAX_PROCESSES if "counted" in sandbox.isolation()["processes"] else None,
+                "own_user": sandbox.isolation()["processes"].startswith("a user of its own"),
+                "refuse_calls": sandbox.isolation()["system-calls"] == "seccomp",
                 "confine_files": sandbox.isolation()["filesystem"].startswith("landlock"),
             }
             answer = self._server.ask(job, self._limits.wall_seconds)

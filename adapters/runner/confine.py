@@ -10,18 +10,24 @@ reason instead of failing, and ``probe`` says beforehand what will be in force.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import os
 import resource
 import signal
 import stat
 import sys
+from types import ModuleType
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
+_PR_SET_KEEPCAPS = 8
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_CHILD_SUBREAPER = 36
+
+_CAP_DAC_OVERRIDE = 1 << 1
+_FIRST_USER, _SMALL_USER = 100_000_000, 60_001
 
 # Landlock, from the kernel's Documentation/userspace-api/landlock.rst; the numbers are the same on every architecture.
 _SYS_CREATE_RULESET, _SYS_ADD_RULE, _SYS_RESTRICT_SELF = 444, 445, 446
@@ -38,6 +44,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class _Ruleset(ctypes.Structure):
     _fields_ = [("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
+
+
+class _CapHeader(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+
+
+class _CapData(ctypes.Structure):
+    _fields_ = [("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32)]
 
 
 class _PathBeneath(ctypes.Structure):
@@ -59,12 +73,16 @@ def adopt_orphans() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def leave_network() -> str | None:
+def leave_network(*, keep_users: bool = False) -> str | None:
     """Enter an empty network namespace (inside a user namespace of its own). Needs a single-threaded process. Returns
     why not, or None.
+
+    With ``keep_users`` root does without the user namespace where it may, so that it can still become another user.
     """
     if not hasattr(_libc, "unshare"):
         return "the C library has no unshare"
+    if keep_users and os.geteuid() == 0 and not _libc.unshare(_CLONE_NEWNET):
+        return None
     uid, gid = os.getuid(), os.getgid()
     if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET):
         return f"unshare: {os.strerror(ctypes.get_errno())}"
@@ -74,6 +92,30 @@ def leave_network() -> str | None:
                 file.write(text)
         except OSError:
             pass  # without a map the process runs as the overflow user, which is no weaker
+    return None
+
+
+def become_nobody(number: int) -> str | None:
+    """As root: become a user that owns nothing and is nobody else's, the only way in which root's processes can be
+    counted (RLIMIT_NPROC does not bind root). Reading files that only root may read stays possible: which files are in
+    reach is Landlock's to say. Returns why not, or None.
+    """
+    if os.geteuid() != 0:
+        return "not root"
+    _libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    for user in (_FIRST_USER + number, _SMALL_USER + number % 5000):  # a container may know small numbers only
+        try:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+            break
+        except OSError as error:
+            why = f"setresuid: {error.strerror}"
+    else:
+        return why
+    kept = _CapData(_CAP_DAC_OVERRIDE, _CAP_DAC_OVERRIDE, 0)
+    if _libc.capset(ctypes.byref(_CapHeader(0x20080522, 0)), ctypes.byref((_CapData * 2)(kept))):
+        return f"capset: {os.strerror(ctypes.get_errno())}"
     return None
 
 
@@ -143,12 +185,30 @@ def set_limits(limits: dict[str, int | None]) -> None:
 
 def probe() -> dict[str, str]:
     """What this machine lets a process give up; changes this process, so run it in one that ends."""
-    network, abi = leave_network(), landlock_abi()
+    root = os.geteuid() == 0
+    network, abi = leave_network(keep_users=True), landlock_abi()
+    uncounted = become_nobody(os.getpid()) if root else network
+    counted = "a user of its own, counted" if root else "counted in a user namespace"
+    seccomp = load_syscalls().refuse()
     return {
         "network": f"none: {network}" if network else "namespace",
         "filesystem": f"landlock (version {abi})" if abi else "none: the kernel has no Landlock",
         "limits": "rlimit",
+        "processes": f"none: {uncounted}; a fork bomb ends with its case's time" if uncounted else counted,
+        "signals": "landlock" if abi >= 6 else "by user" if root and not uncounted else f"none: Landlock version {abi}",
+        "system-calls": f"none: {seccomp}" if seccomp else "seccomp",
+        "memory": "each process by itself: nothing here adds up the processes of a case",
     }
+
+
+def load_syscalls() -> ModuleType:
+    """``syscalls.py`` beside this file, which may itself have been loaded by path."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "syscalls.py")  # noqa: PTH100, PTH118, PTH120
+    spec = importlib.util.spec_from_file_location("opmend_syscalls", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _main(arguments: list[str]) -> None:
@@ -160,7 +220,7 @@ def _main(arguments: list[str]) -> None:
     if spec["parent"]:
         die_with(spec["parent"])
     limits = dict(spec["limits"])
-    if not spec["network"] and leave_network():
+    if not spec["network"] and leave_network(keep_users=spec["keep_users"]):
         limits["processes"] = None  # outside a user namespace the limit would count all of the user's processes
     set_limits(limits)
     if spec["files"]:

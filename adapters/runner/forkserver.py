@@ -103,7 +103,7 @@ class ForkServer:
         try:
             with tempfile.TemporaryFile() as errors:
                 self._process = subprocess.Popen(
-                    sandbox.confined_command(argv, sandbox.Limits(), die_with_caller=False),
+                    sandbox.confined_command(argv, sandbox.Limits(), die_with_caller=False, keep_users=True),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,

@@ -7,13 +7,16 @@ That files are out of reach is the sandbox's business.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 _ENGINE_PACKAGES = frozenset({"adapters", "statemachine", "events", "kb", "replay", "cli"})
 _REFERENCE = "the reference (model.py) is not available to the candidate"
@@ -71,6 +74,23 @@ class CandidateFinder:
                 raise ModuleNotFoundError(f"{name}: {why}", name=name)
             return spec_here
         return None
+
+
+def redirect_libraries(module: Path) -> None:
+    """Let ``ctypes.CDLL`` (and ``torch.ops.load_library``, which uses it) find the built module where a wrapper looks
+    for a library of its own build: a ``.so`` that is not there, named with a folder or as one beside the module.
+    """
+    plain = ctypes.CDLL.__init__
+
+    def find(self: ctypes.CDLL, name: Any, *more: Any, **options: Any) -> None:
+        if isinstance(name, str | os.PathLike):
+            path = Path(name)
+            beside = len(path.parts) == 1 and (module.parent / path).exists()
+            if path.suffix == ".so" and not path.exists() and (len(path.parts) > 1 or beside):
+                name = str(module)
+        plain(self, name, *more, **options)
+
+    ctypes.CDLL.__init__ = find  # type: ignore[method-assign]
 
 
 def install(folder: Path, task_name: str) -> None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from adapters.runner.constants import constants_stub
+
+_LIBRARY = re.compile(r"""["'/]([A-Za-z0-9_.+-]{1,100}\.so)["']""")
 
 __all__ = ["folder_digest", "materialise", "needed_helpers", "place_module"]
 
@@ -107,11 +110,26 @@ def folder_digest(folder: Path) -> str:
 
 
 def place_module(target: Path, module_so: Path) -> Path:
-    """Copy the module and the runtime library beside it to ``kernel/build`` and return the module's new path."""
+    """Copy the module and the runtime library beside it to ``kernel/build`` and return the module's new path.
+
+    A wrapper that loads a library by path (ctypes, torch.ops.load_library) finds the module there under the name that
+    it uses.
+    """
     build = target / "kernel" / "build"
     build.mkdir(parents=True, exist_ok=True)
     for source in (module_so, module_so.with_name("libopmend_rt.so")):
         scratch = build / f".{source.name}.new"
         shutil.copyfile(source, scratch)
         scratch.replace(build / source.name)
-    return build / module_so.name
+    placed = build / module_so.name
+    for name in _libraries_named(target) - {placed.name}:
+        (build / name).unlink(missing_ok=True)
+        (build / name).hardlink_to(placed)  # the same file: loaded once, whatever it is called
+    return placed
+
+
+def _libraries_named(folder: Path) -> set[str]:
+    """File names of shared libraries that the Python files of ``folder`` spell out."""
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in folder.rglob("*.py"))
+    names = {name for text in texts for name in _LIBRARY.findall(text)}
+    return names - {"libopmend_rt.so"}

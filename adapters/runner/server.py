@@ -43,6 +43,8 @@ def serve(answers: int) -> None:
     tensorfile = load_by_path("opmend_tensorfile", _HERE.parent / "tensorfile.py")
     guard = load_by_path("opmend_guard", _HERE / "guard.py")
     child = load_by_path("opmend_child", _HERE / "child.py")
+    load_by_path("opmend_syscalls", _HERE / "syscalls.py")
+    load_by_path("opmend_library", _HERE / "library_shim.py")
     child.warm_up()
     gc.freeze()  # collections in a child would copy the pages it shares with us
     os.write(answers, b'{"ready": true}\n')
@@ -86,7 +88,7 @@ def _case(job: dict[str, Any], answers: int, confine: ModuleType, body: Any) -> 
         return None
     finally:
         os.close(reader)
-        _kill_descendants(pid)
+        _kill_descendants(pid, confine if job["own_user"] else None)
     return {
         "exit": os.waitstatus_to_exitcode(status),
         "timed_out": timed_out,
@@ -100,7 +102,6 @@ def _case(job: dict[str, Any], answers: int, confine: ModuleType, body: Any) -> 
 def _become_candidate(job: dict[str, Any], answers: int, writer: int, server: int, confine: ModuleType) -> None:
     """In the child: cut what leads to the engine, and take on the case's limits."""
     os.setsid()
-    confine.die_with(server)
     null = os.open("/dev/null", os.O_RDONLY)
     for source, target in ((null, 0), (writer, 1), (writer, 2)):
         os.dup2(source, target)
@@ -121,6 +122,9 @@ def _become_candidate(job: dict[str, Any], answers: int, writer: int, server: in
             "processes": job["processes"],
         }
     )
+    if job["own_user"] and (why := confine.become_nobody(os.getpid())):
+        raise OSError(why)
+    confine.die_with(server)  # changing the user forgets it
     if job["confine_files"]:
         system = [
             "/usr",
@@ -145,6 +149,8 @@ def _become_candidate(job: dict[str, Any], answers: int, writer: int, server: in
             *inputs,
         ]
         confine.restrict_files(readable, [job["out_dir"], job["scratch"], "/dev/null"], [])
+    if job["refuse_calls"]:
+        sys.modules["opmend_syscalls"].refuse()
 
 
 def _watch(pid: int, reader: int, deadline: float, cap: int) -> tuple[int, bytes, int, bool, int]:
@@ -184,12 +190,30 @@ def _kill_group(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _kill_descendants(first: int) -> None:
-    """Kill and reap whatever the case left behind; as subreaper, this process inherits all of it."""
+def _kill_user(first: int, confine: ModuleType) -> None:
+    """Kill all processes of the case's user at once: what forks faster than it can be looked for is gone, too."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if confine.become_nobody(first) is None:
+                os.kill(-1, signal.SIGKILL)  # all but this one
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _kill_descendants(first: int, confine: ModuleType | None) -> None:
+    """Kill and reap whatever the case left behind; as subreaper, this process inherits all of it. With ``confine`` the
+    case had a user of its own.
+    """
     _kill_group(first)
+    if not _children():
+        return
+    if confine is not None:
+        _kill_user(first, confine)
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        children = [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+        children = _children()
         if not children:
             return
         for child in children:
@@ -198,6 +222,10 @@ def _kill_descendants(first: int) -> None:
                 os.waitpid(child, 0)
             except (ProcessLookupError, PermissionError, ChildProcessError):
                 continue
+
+
+def _children() -> list[int]:
+    return [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def operator_name(raw: str) -> tuple[str, str, bool]:
     name, _, suffix = raw.partition("@")
     if "::" in name:
         space, _, name = name.partition("::")
-    elif name.startswith("aten."):
-        space, name = "aten", name.removeprefix("aten.")
+    elif name.count(".") >= 2 or name.startswith("aten."):  # `namespace.operator.overload`
+        space, _, name = name.partition(".")
     else:
         space = "aten"
     return space, name.split(".")[0], suffix == "int"

@@ -23,9 +23,11 @@ import pybind11
 
 from adapters import sandbox
 from adapters.ascendc.cpu import compiler as cc
+from adapters.ascendc.cpu import realtorch
 from adapters.ascendc.cpu.cache import BuildCache, digest_of, digest_tree
 from adapters.ascendc.cpu.compiler import CompileError, Compiler
 from adapters.ascendc.cpu.diagnostics import SourceError, first_error, looks_like_a_clash, shorten, strip_root
+from adapters.ascendc.cpu.generated import launch_header, launch_stub
 from adapters.ascendc.cpu.sources import SourceTree, SourceTreeError, included_names, read_sources
 
 __all__ = ["DEBUG_ROOT", "BuildResult", "Device", "build", "warm_up"]
@@ -94,7 +96,7 @@ def build(
         return _failed(str(error), error.error, started)
     except CompileError as error:
         return _failed(shorten(strip_root(error.log)), first_error(error.log), started)
-    so_path = module / f"{tree.module_name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    so_path = module / _file_name(tree)
     return BuildResult(
         ok=True,
         so_path=so_path,
@@ -147,41 +149,66 @@ class _Builder:
         flags = [*compiler.base_flags(level), f"-I{device.include}", *compiler.include_flags()]
         key = digest_of([*stand_ins, *compiler.base_flags(level), digest_tree(device.include)])
         self.device_recipe = _Recipe(flags, key, [device.include])
-        self.compiled = False
+        self.real = _Recipe(*realtorch.recipe(flags, key, compiler.fingerprint), [device.include, *realtorch.folders()])
+        self.compiled = self.real_torch = False
 
     def module(self, tree: SourceTree) -> Path:
         """The cache entry that holds the linked module, its runtime library, its log and its undefined symbols."""
         runtime = self.runtime()
-        objects = [self.object(tree, (tree.binding,), "binding")]
-        if tree.units:
-            objects += self.kernels(tree)
-        key = digest_of([runtime.name, tree.module_name, *(entry.name for entry in objects)])
-        return self.cache.get_or_make(
-            "module", key, lambda folder: self.link(folder, tree.module_name, objects, runtime)
-        )[0]
-
-    def kernels(self, tree: SourceTree) -> list[Path]:
-        """The kernel objects: one for all units, or one each where together they clash."""
-        apart = [self.object_key(tree, (unit,), "kernel") for unit in tree.units]
-        if len(apart) > 1 and all(self.cache.find("object", key) for key in apart):
-            return [self.object(tree, (unit,), "kernel") for unit in tree.units]
         try:
-            return [self.object(tree, tree.units, "kernel")]
+            binding = [self.object(tree, (tree.binding,), "binding")] if tree.binding else []
+            objects = [*binding, *self.kernels(tree, tree.units)]
         except CompileError as error:
-            if len(tree.units) == 1 or not looks_like_a_clash(error.log):
+            if not (realtorch.AVAILABLE and tree.torch_units and realtorch.may_help(error.log)):
                 raise
-            return [self.object(tree, (unit,), "kernel") for unit in tree.units]
+            objects = self.with_real_torch(tree, error)
+        key = digest_of([runtime.name, _file_name(tree), *(entry.name for entry in objects)])
+        return self.cache.get_or_make("module", key, lambda folder: self.link(folder, tree, objects, runtime))[0]
+
+    def with_real_torch(self, tree: SourceTree, refused: CompileError) -> list[Path]:
+        """The objects once more, everything that sees torch against torch's own headers: slow, and said in the log.
+
+        Where that fails too, the first failure stands: it names what the stand-ins lack.
+        """
+        units = tree.torch_units
+        try:
+            objects = self.kernels(tree, units, "real")
+        except CompileError:
+            raise refused from None
+        self.real_torch = True
+        return [*objects, *self.kernels(tree, [unit for unit in tree.units if unit not in units])]
+
+    def kernels(self, tree: SourceTree, units: Sequence[str], kind: str = "kernel") -> list[Path]:
+        """The objects of `units`: one for all of them, or one each where together they clash."""
+        if not units:
+            return []
+        apart = [self.object_key(tree, (unit,), kind) for unit in units]
+        if len(apart) > 1 and all(self.cache.find("object", key) for key in apart):
+            return [self.object(tree, (unit,), kind) for unit in units]
+        try:
+            return [self.object(tree, units, kind)]
+        except CompileError as error:
+            if len(units) == 1 or not looks_like_a_clash(error.log):
+                raise
+            return [self.object(tree, (unit,), kind) for unit in units]
 
     def object_key(self, tree: SourceTree, units: Sequence[str], kind: str) -> str:
         texts = [part for name, text in tree.closure(units).items() for part in (name, text)]
+        texts += [part for stub in tree.stubs.values() for part in (launch_header(stub), launch_stub(stub))]
         return digest_of(
             [self.recipe(tree, units, kind).key, kind, tree.module_name if kind == "binding" else "", *units, *texts]
         )
 
     def recipe(self, tree: SourceTree, units: Sequence[str], kind: str) -> _Recipe:
         """A binding that includes nothing of the device is the same for every level and every change of the device."""
+        if kind == "real":
+            return self.real
         names = (name for text in tree.closure(units).values() for name in included_names(text))
-        needs_device = kind == "kernel" or any((self.device.include / Path(name).parts[0]).exists() for name in names)
+        needs_device = (
+            kind == "kernel"
+            or tree.stubs_in(units)
+            or any((self.device.include / Path(name).parts[0]).exists() for name in names)
+        )
         return self.device_recipe if needs_device else self.host
 
     def object(self, tree: SourceTree, units: Sequence[str], kind: str) -> Path:
@@ -189,15 +216,16 @@ class _Builder:
 
         def make(folder: Path) -> None:
             self.compiled = True
+            started = time.monotonic()
             recipe = self.recipe(tree, units, kind)
             header = self.header(kind)
             with self.cache.scratch() as scratch:
                 work = Path(scratch)
                 tree.write(work / "kernel")
-                (work / "unit.cpp").write_text(
-                    "".join(f'#include "kernel/{unit}"\n' for unit in units), errors="surrogateescape"
-                )
-                name = [f"-DTORCH_EXTENSION_NAME={tree.module_name}"] if kind == "binding" else []
+                lines = [f'#include "kernel/{unit}"\n' for unit in units]
+                lines += [launch_stub(stub) for stub in tree.stubs_in(units)]
+                (work / "unit.cpp").write_text("".join(lines), errors="surrogateescape")
+                name = [f"-DTORCH_EXTENSION_NAME={tree.module_name}"] if kind != "kernel" else []
                 more = [
                     *name,
                     f"-ffile-prefix-map={work}={DEBUG_ROOT}",
@@ -208,25 +236,30 @@ class _Builder:
                 arguments = [*recipe.flags, *more, "-c", "unit.cpp", "-o", "unit.o"]
                 log = self.compiler.run(arguments, work, [*recipe.readable, header])
                 shutil.copyfile(work / "unit.o", folder / "unit.o")
-            (folder / "log").write_text(log, errors="replace")
+            said = realtorch.NOTE.format(seconds=time.monotonic() - started) if kind == "real" else ""
+            (folder / "log").write_text(said + log, errors="replace")
 
         return self.cache.get_or_make("object", self.object_key(tree, units, kind), make)[0]
 
-    def link(self, folder: Path, module_name: str, objects: Sequence[Path], runtime: Path) -> None:
+    def link(self, folder: Path, tree: SourceTree, objects: Sequence[Path], runtime: Path) -> None:
         """Link into ``folder``; a symbol that nothing defines is an error here rather than at import."""
         self.compiled = True
         shutil.copyfile(runtime / RUNTIME_NAME, folder / RUNTIME_NAME)
-        target = folder / f"{module_name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        target = folder / _file_name(tree)
         inputs = [str(entry / "unit.o") for entry in objects]
         options = ["-shared", "-Wl,-rpath,$ORIGIN", "-Wl,-z,now", f"-L{folder}"]
-        self.compiler.run([*options, *inputs, "-lopmend_rt", "-o", str(target)], folder, list(objects))
+        torch = realtorch.link_options() if self.real_torch else []
+        self.compiler.run([*options, *inputs, "-lopmend_rt", *torch, "-o", str(target)], folder, list(objects))
         shutil.rmtree(folder / ".tmp")
         undefined = [match["name"] for match in _SYMBOL.finditer(_nm(target, "--undefined-only"))]
         provided = {match["name"] for match in _DEFINED.finditer(_nm(folder / RUNTIME_NAME, "--defined-only"))}
         missing = [
             name
             for name in undefined
-            if "@" not in name and name not in provided and not name.startswith(_OWN_PREFIXES)
+            if "@" not in name
+            and name not in provided
+            and not name.startswith(_OWN_PREFIXES)
+            and not realtorch.provides(name)
         ]
         if missing:
             names = ", ".join(missing[:8])
@@ -238,8 +271,8 @@ class _Builder:
 
     def header(self, kind: str) -> Path:
         """The entry with ``<kind>.h`` and its precompiled form beside it."""
-        text = _BINDING_PCH if kind == "binding" else _KERNEL_PCH
-        recipe = self.host if kind == "binding" else self.device_recipe
+        text = {"binding": _BINDING_PCH, "kernel": _KERNEL_PCH, "real": realtorch.HEADER}[kind]
+        recipe = {"binding": self.host, "kernel": self.device_recipe, "real": self.real}[kind]
 
         def make(folder: Path) -> None:
             (folder / f"{kind}.h").write_text(text)
@@ -270,6 +303,12 @@ class _Builder:
                 f"the device's own sources do not compile with {self.compiler.version}:\n{shorten(error.log)}"
             ) from None
         shutil.rmtree(folder / ".tmp")
+
+
+def _file_name(tree: SourceTree) -> str:
+    """An extension module carries Python's suffix; a library that is loaded by path does not."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX") if tree.form == "pybind" else ".so"
+    return f"{tree.module_name}{suffix}"
 
 
 def _nm(path: Path, which: str) -> str:

@@ -3,7 +3,8 @@
 ``kernel<T><<<blockDim, l2ctrl, stream>>>(a, b)`` becomes ``::opmend::Launcher("kernel<T>", __FILE__, __LINE__,
 (blockDim), (l2ctrl), (stream))(kernel<T>, a, b)``. Everything else, line breaks included, stays byte for byte, so
 that compiler messages and debug information keep the line numbers of the user's file. A launch that cannot be read
-(no closing ``>>>``, no argument list) is left as it is: the compiler then names its place.
+(no closing ``>>>``, no argument list) is left as it is: the compiler then names its place. In a file with macros the
+name is left to the preprocessor (``OPMEND_KERNEL_NAME``), so that a launch made by a macro is named as it expands.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _SKIP = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
 _NOT_A_BREAK = re.compile(r"[^\n]")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
@@ -32,6 +34,7 @@ def rewrite_launches(source: str) -> str:
     text = blank_comments(source)
     code = _blank(source, literals=True)
     out: list[str] = []
+    macros = _DEFINE.search(code) is not None
     done = 0
     at = code.find("<<<")
     while at >= 0:
@@ -45,10 +48,11 @@ def rewrite_launches(source: str) -> str:
         config += ["nullptr"] * (3 - len(config))
         arguments = ", ".join(f"({part if chr(10) in part else part.strip()})" for part in config)
         label = re.sub(r'[\s\\"]+', "", code[name_start:at])
+        name = f"OPMEND_KERNEL_NAME({label})" if macros else f'"{label}"'
         first = _next_visible(code, open_paren + 1)
         separator = "" if first >= 0 and code[first] == ")" else ", "
         out.append(source[done:name_start])
-        out.append(f'::opmend::Launcher("{label}", __FILE__, __LINE__, {arguments})')
+        out.append(f"::opmend::Launcher({name}, __FILE__, __LINE__, {arguments})")
         out.append(f"{text[close + 3 : open_paren + 1]}{text[name_start:at]}{separator}")
         done = open_paren + 1
         at = code.find("<<<", done)
@@ -92,9 +96,20 @@ def _name_start(code: str, end: int) -> int:
             at -= 1
         at = _previous_visible(code, at)
     start = at
-    while start >= 0 and (code[start].isalnum() or code[start] in "_:#"):
-        start -= 1
+    while start >= 0:
+        if code[start].isalnum() or code[start] in "_:#":
+            start -= 1
+        elif code[start] in " \t" and _pastes(code, start):
+            start = _previous_visible(code, start)
+        else:
+            break
     return start + 1 if start < at else -1
+
+
+def _pastes(code: str, space: int) -> bool:
+    """Whether the blank at ``space`` stands beside a ``##``, which joins what is left and right of it."""
+    before = _previous_visible(code, space)
+    return code.startswith("##", space + 1) or code.startswith("##", before - 1)
 
 
 def _find_close(code: str, start: int) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from adapters import sandbox
-from adapters.ascendc.cpu import compiler
+from adapters.ascendc.cpu import compiler, realtorch
 from adapters.ascendc.cpu.build import BuildResult, build
 from adapters.ascendc.cpu.cache import BuildCache
 
@@ -67,7 +68,8 @@ def test_an_error_in_a_launch_spread_over_lines_keeps_its_line(kernel: Path, mak
     assert (result.first_error.file, result.first_error.line) == ("add_fp32.cpp", line)
 
 
-def test_what_the_binding_lacks_is_named(kernel: Path, make: Make) -> None:
+def test_what_the_binding_lacks_is_named(kernel: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(realtorch, "AVAILABLE", False)  # with torch's own headers it takes minutes to say the same
     edit(kernel / "pybind11.cpp", "at::empty_like(x)", "at::randn(x)")
     result = make(kernel)
     assert result.first_error and result.first_error.file == "pybind11.cpp"
@@ -126,7 +128,7 @@ def test_a_prebuilt_object_in_a_build_folder_is_ignored(kernel: Path, make: Make
 def test_a_folder_without_a_binding_says_so(tmp_path: Path, make: Make) -> None:
     (tmp_path / "k.cpp").write_text("int x;\n")
     result = make(tmp_path)
-    assert result.first_error and "no source has a PYBIND11_MODULE" in result.first_error.message
+    assert result.first_error and "there is nothing to import" in result.first_error.message
 
 
 def test_a_compiler_that_never_ends_is_stopped(kernel: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,3 +172,27 @@ def test_a_single_file_with_kernel_and_binding_builds(tmp_path: Path, build_cach
     (tmp_path / "add_kernel.h").write_text((TASK / "kernel" / "add_kernel.h").read_text())
     result = build(tmp_path, level=2, cache=build_cache)
     assert result.ok, result.log
+
+
+@pytest.mark.parametrize(
+    ("message", "helps"),
+    [
+        ("error: static assertion failed: at::randn is not supported by the CPU binding yet", True),
+        ("error: 'class at::Tensor' has no member named 'index_put_'", True),
+        ("error: ‘is_sparse_csr’ is not a member of ‘at’", True),
+        ("fatal error: ATen/native/Resize.h: No such file or directory", True),
+        ("error: 'why' was not declared in this scope", False),
+        ("error: expected ';' before 'return'", False),
+        ("error: unsupported: Conv3D (not modelled)", False),
+    ],
+)
+def test_only_what_torch_may_have_leads_to_torchs_own_headers(message: str, helps: bool) -> None:
+    assert realtorch.may_help(f"kernel/pybind11.cpp:3:1: {message}") == helps
+
+
+@pytest.mark.skipif("OPMEND_SLOW_TESTS" not in os.environ, reason="takes minutes: set OPMEND_SLOW_TESTS=1")
+def test_a_binding_beyond_the_stand_ins_builds_against_torchs_own_headers(kernel: Path, make: Make) -> None:
+    options = "x.options().device(at::kPrivateUse1)"
+    edit(kernel / "pybind11.cpp", "at::empty_like(x)", f"at::empty_strided(x.sizes(), x.strides(), {options})")
+    result = make(kernel)
+    assert result.ok and "compiled against torch's own" in result.log, result.log

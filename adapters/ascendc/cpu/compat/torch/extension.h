@@ -4,12 +4,10 @@
 
 #include "../mini/casters.h"
 #include "../mini/dispatch.h"
+#include "../mini/library.h"
 
 namespace py = pybind11;
 
-#define TORCH_LIBRARY(...) static_assert(false, "TORCH_LIBRARY is not supported by the CPU binding yet: bind with PYBIND11_MODULE")
-#define TORCH_LIBRARY_FRAGMENT TORCH_LIBRARY
-#define TORCH_LIBRARY_IMPL TORCH_LIBRARY
 #define EXEC_NPU_CMD(...) static_assert(false, "EXEC_NPU_CMD (aclnn) is not supported by the CPU binding yet")
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "core/state.h"
 
+/// The kernel's name as text, macros expanded first: what a launch in a macro's body calls itself.
+#define OPMEND_KERNEL_NAME(...) OPMEND_KERNEL_NAME_TEXT(__VA_ARGS__)
+#define OPMEND_KERNEL_NAME_TEXT(...) #__VA_ARGS__
+
 namespace opmend {
 
 /// JSON literal of one launch argument: "0x.." for pointers, a number for arithmetic types, null for structures.

@@ -3,7 +3,11 @@
 #define OPMEND_NPU_STREAM_H
 
 #include "../../../../acl/acl.h"
+#ifdef OPMEND_REAL_TORCH
+#include <torch/extension.h>
+#else
 #include "../../../../mini/core.h"
+#endif
 
 namespace c10_npu {
 
