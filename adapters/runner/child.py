@@ -100,6 +100,8 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
     tensors = _tensors(inputs)
     before = [_digest(tensor) for tensor in tensors]
     guard.install(folder, job["task_name"])
+    if job.get("import_from"):
+        sys.path.insert(1, job["import_from"])
     setup_spy, forward_spy = Spy(), Spy()
     with torch.no_grad(), setup_spy:
         module = _load_wrapper(folder / job["wrapper"])

@@ -107,10 +107,10 @@ def folder_digest(folder: Path) -> str:
 
 
 def place_module(target: Path, module_so: Path) -> Path:
-    """Copy the module and the runtime library beside it to ``kernel/build`` and return the module's new path."""
+    """Copy the module and the device's libraries beside it to ``kernel/build`` and return the module's new path."""
     build = target / "kernel" / "build"
     build.mkdir(parents=True, exist_ok=True)
-    for source in (module_so, module_so.with_name("libopmend_rt.so")):
+    for source in (module_so, *sorted(module_so.parent.glob("*opmend_*.so"))):
         scratch = build / f".{source.name}.new"
         shutil.copyfile(source, scratch)
         scratch.replace(build / source.name)
