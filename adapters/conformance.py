@@ -15,15 +15,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from adapters.tasks import MsopTask, load_task
 from adapters.tasks.layout import MODEL, WRAPPER
 from adapters.tasks.msop import is_msop
 from events.types import SanitizerFinding
 from statemachine.evaluate import judge_case, merge_findings
-from statemachine.ports import CaseData, OpmendError
+from statemachine.ports import CaseData, CaseRun, OpmendError
 from statemachine.tolerance import policy
 
 _SEED = 20240601
@@ -76,7 +79,8 @@ def measure(
 
         findings: list[SanitizerFinding] = []
         for run in toolchain.run(task, outcome.handle, feed()):
-            result = judge_case(pending.pop(0), run, rule)
+            case = pending.pop(0)
+            result = judge_case(_as_benchmark(case, run) if msop else case, run, rule)
             findings.extend(run.findings)
             row["runs"] |= run.status == "ok"
             row["passed"] += result.passed
@@ -91,6 +95,20 @@ def measure(
         if toolchain is not None:
             toolchain.close()
     return row
+
+
+def _as_benchmark(case: CaseData, run: CaseRun) -> CaseData:
+    """The case with expectations of the dtype and shape that the output has, where they differ only as the benchmark's
+    own check does not see: it promotes dtypes, and broadcasts (one element is one element). Only for this table."""
+    if run.outputs is None or len(run.outputs) != len(case.expected):
+        return case
+    expected = []
+    for want, got in zip(case.expected, run.outputs, strict=True):
+        floats = want.dtype == np.float64 and got.dtype.kind in "fV" and got.dtype.itemsize < 8
+        whole = want.dtype.kind in "iub" and got.dtype.kind in "iub"
+        seen = want.astype(got.dtype) if floats or whole else want
+        expected.append(seen.reshape(got.shape) if seen.size == got.size == 1 else seen)
+    return replace(case, expected=expected)
 
 
 def _measure_apart(path: Path, options: argparse.Namespace) -> dict[str, Any]:

@@ -245,6 +245,8 @@ def _unit(description: Mapping[str, Any], variant: Variant, name: str, source: s
     """The text of a kernel's translation unit."""
     operator = description["operators"][0]
     lines = ['#include "opmend_entry.h"', "using AscendC::GetBlockIdx;", "using AscendC::GetBlockNum;"]
+    lines += ["#undef ASSERT", "#define ASSERT(...)"]  # as in the vendor's NPU build: sources rely on it being nothing
+    lines.append("#define ASCENDC_CPU_DEBUG 1")  # leaves out launchers of the kernel's own, which nothing calls here
     lines += [f"#define {dt} {value}" for value, (dt, _) in DATA_TYPES.items()]
     for parameter in {p["name"]: p for p in (*operator["outputs"], *operator["inputs"])}.values():
         upper, types, formats = parameter["name"].upper(), parameter["types"], parameter["formats"]

@@ -17,6 +17,9 @@ struct aclIntArray {
 };
 inline aclIntArray *ConvertType(const at::IntArrayRef &values) { return new aclIntArray{values.vec()}; }
 
+/// A tensor of one element as the scalar that aclnn takes.
+inline at::Scalar ConvertTensorToAclScaler(const at::Tensor &tensor) { return tensor.item(); }
+
 namespace opmend_npu {
 
 using opmend_call::Argument;

@@ -20,7 +20,17 @@
 #include <string>
 #include <vector>
 
+namespace optiling {  // the vendor's headers bring these names in, and sources rely on it
+using std::map;
+using std::string;
+using std::vector;
+}  // namespace optiling
+
 namespace ge {
+
+using std::map;
+using std::string;
+using std::vector;
 
 enum DataType : int {
     DT_FLOAT = 0, DT_FLOAT16 = 1, DT_INT8 = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 6, DT_UINT16 = 7, DT_UINT32 = 8,
