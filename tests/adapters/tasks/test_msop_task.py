@@ -1,4 +1,4 @@
-"""The msopgen layout from end to end: rows to cases, op_host to tiling, op_kernel per data type, EXEC_NPU_CMD to launch."""
+"""The msopgen layout from end to end: rows to cases, op_host to tiling, op_kernel per data type, EXEC_NPU_CMD."""
 
 from __future__ import annotations
 

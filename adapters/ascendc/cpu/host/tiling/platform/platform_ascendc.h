@@ -1,10 +1,14 @@
-// Stands for CANN's <tiling/platform/platform_ascendc.h> in op_host sources: an Atlas A2 with 20 cube and 40 vector
-// cores, as the kernels' device model has.
+// Stands for CANN's <tiling/platform/platform_ascendc.h> in op_host sources: an Atlas A2. The parts of that series have
+// 40 or 48 vector cores, and public operators exist that are right on one of them only: OPMEND_AIV_CORES says which.
 #ifndef OPMEND_HOST_PLATFORM_ASCENDC_H
 #define OPMEND_HOST_PLATFORM_ASCENDC_H
 
 #include <cstdint>
 #include <string>
+
+#ifndef OPMEND_AIV_CORES
+#define OPMEND_AIV_CORES 40
+#endif
 
 namespace fe {
 
@@ -17,7 +21,7 @@ public:
         static PlatFormInfos info;
         return &info;
     }
-    uint32_t GetCoreNum() const { return 40; }
+    uint32_t GetCoreNum() const { return OPMEND_AIV_CORES; }
     void GetLocalMemSize(const LocalMemType &type, uint64_t &size) const
     {
         static constexpr uint64_t kBytes[] = {64ULL << 10, 64ULL << 10, 128ULL << 10, 512ULL << 10, 192ULL << 20,
@@ -39,9 +43,9 @@ class PlatformAscendC {
 public:
     PlatformAscendC() = default;
     explicit PlatformAscendC(fe::PlatFormInfos *) {}
-    uint32_t GetCoreNum() const { return 40; }
-    uint32_t GetCoreNumAic() const { return 20; }
-    uint32_t GetCoreNumAiv() const { return 40; }
+    uint32_t GetCoreNum() const { return OPMEND_AIV_CORES; }
+    uint32_t GetCoreNumAic() const { return OPMEND_AIV_CORES / 2; }
+    uint32_t GetCoreNumAiv() const { return OPMEND_AIV_CORES; }
     uint32_t GetCoreNumVector() const { return 0; }
     uint32_t GetLibApiWorkSpaceSize() const { return 16U << 20; }
     uint32_t CalcTschBlockDim(uint32_t slices, uint32_t cube, uint32_t vector) const
