@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench conformance clean
 .DELETE_ON_ERROR:
 
 $(READY): pyproject.toml constraints.txt
@@ -29,6 +29,11 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pytest tests/bench --benchmark-only -o addopts='--import-mode=importlib'
+
+# TASKS=<folder of tasks> [LIMIT=n] [CASES=n] [TIMEOUT=s]: what builds, runs and passes on this device
+conformance: $(READY)
+	@test -n "$(TASKS)" || { echo "name a folder of tasks: make conformance TASKS=<folder>"; exit 2; }
+	@$(BIN)/python -m adapters.conformance $(TASKS) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CASES),--cases $(CASES)) $(if $(TIMEOUT),--timeout $(TIMEOUT))
 
 clean:
 	rm -rf $(VENV) .opmend .mypy_cache .ruff_cache *.egg-info

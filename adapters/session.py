@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapters.ascendc.cpu.toolchain import CpuToolchain
-from adapters.tasks import DirectTask, load_task
+from adapters.tasks import AnyTask, load_task
 from adapters.workers.rules import RulesWorker
 from events.types import Bounds, CaseSet, Configuration, Event
 from kb.knowledge import PatternBase
@@ -89,7 +89,7 @@ def new_session_id(task: Path) -> str:
     return f"{name}-{secrets.token_hex(4)}"
 
 
-def weaknesses(task: DirectTask, seed: int) -> tuple[str, ...]:
+def weaknesses(task: AnyTask, seed: int) -> tuple[str, ...]:
     """What makes the task a poor test. A reference that fails is not said here: the engine meets it and records it."""
     try:
         return task.health(seed)
@@ -184,7 +184,7 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
         task.close()
 
 
-def load_candidate(path: Path, candidate: Candidate, scratch: Path, cache: Path) -> DirectTask:
+def load_candidate(path: Path, candidate: Candidate, scratch: Path, cache: Path) -> AnyTask:
     """The task at `path` with `candidate` in place of its kernel folder."""
     write_sources(candidate, scratch / "kernel")
     return load_task(path, candidate_dir=scratch / "kernel", cache=cache / "references")

@@ -148,6 +148,8 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
     before = [_digest(tensor) for tensor in tensors]
     guard.redirect_libraries(folder / "kernel" / "build" / job["module_file"])
     guard.install(folder, job["task_name"])
+    if job.get("import_from"):
+        sys.path.insert(1, job["import_from"])
     setup_spy, forward_spy = Spy(), Spy(register)
     with torch.no_grad(), setup_spy:
         module = _load_wrapper(folder / job["wrapper"])

@@ -85,6 +85,7 @@ class Runner:
         task_name: str | None = None,
         seed: int = 0,
         server: ForkServer | None = None,
+        importable: bool = False,
     ) -> None:
         """Prepare; the server starts with the first case.
 
@@ -98,6 +99,7 @@ class Runner:
             seed: torch's seed just before ``ModelNew`` is constructed, as for the reference.
             server: a fork server to share between candidates (starting one takes seconds); a runner without one has
                 its own.
+            importable: whether the wrapper imports the module by its bare name, from nowhere (msopgen layout).
         """
         self._folder = materialised.resolve()
         placed = module_so.resolve()
@@ -109,14 +111,23 @@ class Runner:
         self._init_inputs = init_inputs_file.resolve() if init_inputs_file else None
         self._wrapper, self._task_name, self._seed = wrapper, task_name or self._folder.name, seed
         self._digest = folder_digest(self._folder)
+        self._importable = importable
         self._owns_server = server is None
         self._server = server or ForkServer()
 
-    def run(self, inputs_file: Path, out_dir: Path, *, noop: bool = False, reverse_cores: bool = False) -> CaseRun:
+    def run(
+        self,
+        inputs_file: Path,
+        out_dir: Path,
+        *,
+        noop: bool = False,
+        reverse_cores: bool = False,
+        init_inputs_file: Path | None = None,
+    ) -> CaseRun:
         """Run ``forward`` on the values of ``inputs_file``; files go to ``out_dir``, which is emptied first.
 
         With ``noop`` launches are recorded but no kernel body runs; ``reverse_cores`` schedules the cores the other
-        way round.
+        way round; ``init_inputs_file`` stands in for the runner's own.
 
         Raises:
             RunnerError: the fork server does not start.
@@ -125,6 +136,7 @@ class Runner:
         out_dir.mkdir(parents=True)
         out_dir = out_dir.resolve()
         started = time.monotonic()
+        init = init_inputs_file.resolve() if init_inputs_file else self._init_inputs
         if folder_digest(self._folder) != self._digest:
             why = "the candidate's folder is not as the engine made it: an earlier case changed it"
             return CaseRun("crash", why, None, None, 0.0, {})
@@ -137,7 +149,8 @@ class Runner:
                 "module_file": self._module_file,
                 "runtime": str(self._runtime),
                 "inputs": str(inputs_file.resolve()),
-                "init_inputs": str(self._init_inputs) if self._init_inputs else None,
+                "init_inputs": str(init) if init else None,
+                "import_from": str(self._runtime.parent) if self._importable else None,
                 "out_dir": str(out_dir),
                 "scratch": scratch,
                 "noop": noop,

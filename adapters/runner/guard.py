@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 _ENGINE_PACKAGES = frozenset({"adapters", "statemachine", "events", "kb", "replay", "cli"})
+_NPU_MODULES = frozenset({"torch_npu", "torch_npu.contrib", "torch_npu.contrib.transfer_to_npu"})
 _REFERENCE = "the reference (model.py) is not available to the candidate"
 
 
@@ -52,6 +53,8 @@ class CandidateFinder:
     ) -> importlib.machinery.ModuleSpec | None:
         """The import system's hook: a spec, None for "not mine", or an ImportError that says why."""
         head, _, rest = name.partition(".")
+        if head == "torch_npu" and name in _NPU_MODULES:
+            return importlib.machinery.ModuleSpec(name, NpuStandIn(), is_package=True)
         if rest:
             if head in self._aliases and rest == "model" and not (self._folder / "model.py").exists():
                 raise ModuleNotFoundError(f"{name}: {_REFERENCE}", name=name)
@@ -65,8 +68,6 @@ class CandidateFinder:
             spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [str(self._folder)]
             return spec
-        if head == "torch_npu":
-            return importlib.machinery.ModuleSpec(name, NpuStandIn())
         if head == "model" or head in _ENGINE_PACKAGES:
             spec_here = importlib.machinery.PathFinder.find_spec(name, [str(self._folder)])
             if spec_here is None:

@@ -110,14 +110,14 @@ def folder_digest(folder: Path) -> str:
 
 
 def place_module(target: Path, module_so: Path) -> Path:
-    """Copy the module and the runtime library beside it to ``kernel/build`` and return the module's new path.
+    """Copy the module and the device's libraries beside it to ``kernel/build`` and return the module's new path.
 
     A wrapper that loads a library by path (ctypes, torch.ops.load_library) finds the module there under the name that
     it uses.
     """
     build = target / "kernel" / "build"
     build.mkdir(parents=True, exist_ok=True)
-    for source in (module_so, module_so.with_name("libopmend_rt.so")):
+    for source in (module_so, *sorted(module_so.parent.glob("*opmend_*.so"))):
         scratch = build / f".{source.name}.new"
         shutil.copyfile(source, scratch)
         scratch.replace(build / source.name)

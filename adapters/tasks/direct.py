@@ -31,10 +31,11 @@ Mode = Literal["groups", "inputs", "entries"]
 _DESCRIBE_SEED = 0
 
 
-def load_task(
+def load_direct(
     path: Path, *, candidate_dir: Path | None = None, cache: Path, limits: ReferenceLimits | None = None
 ) -> DirectTask:
-    """Load the task in directory `path`; `candidate_dir` stands in for its `kernel/`; `cache` is the engine's folder.
+    """Load the direct-launch task in `path`; `candidate_dir` stands in for its `kernel/`; `cache` is the
+    engine's folder.
 
     Raises UsageError with what is wrong and where; EnvironmentMissing if torch is needed and missing.
     """

@@ -27,8 +27,9 @@ from adapters import sandbox
 from statemachine.ports import EnvironmentMissing, UsageError
 
 _ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = "adapters.tasks.reference_main"
 _BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from adapters.tasks.reference_main import main; main(sys.argv[2:])"
+    "import importlib, sys; sys.path.insert(0, sys.argv[1]); importlib.import_module(sys.argv[2]).main(sys.argv[3:])"
 )
 _START_SECONDS = 120.0
 
@@ -56,10 +57,15 @@ class Reference:
     """
 
     def __init__(
-        self, files: Mapping[str, bytes], case_files: tuple[str, ...], scratch: Path, limits: ReferenceLimits
+        self,
+        files: Mapping[str, bytes],
+        case_files: tuple[str, ...],
+        scratch: Path,
+        limits: ReferenceLimits,
+        program: str = _PROGRAM,
     ) -> None:
         self._files, self._case_files, self._limits = files, case_files, limits
-        self._scratch = scratch
+        self._scratch, self._program = scratch, program
         self._live: _Process | None = None
 
     def ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
@@ -69,7 +75,7 @@ class Reference:
         """
         if self._live is None or not self._live.alive():
             self.close()
-            self._live = _Process(self._files, self._case_files, self._scratch, self._limits)
+            self._live = _Process(self._files, (self._program, *self._case_files), self._scratch, self._limits)
         try:
             answer = self._live.ask(request, self._limits.case_seconds)
         except BaseException:
@@ -93,7 +99,7 @@ class _Process:
     """One running process with its working copy."""
 
     def __init__(
-        self, files: Mapping[str, bytes], case_files: tuple[str, ...], scratch: Path, limits: ReferenceLimits
+        self, files: Mapping[str, bytes], arguments: tuple[str, ...], scratch: Path, limits: ReferenceLimits
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         top = Path(tempfile.mkdtemp(prefix="reference-", dir=scratch)).resolve()
@@ -103,7 +109,7 @@ class _Process:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
         bounds = sandbox.Limits(memory_bytes=limits.memory_bytes)
-        command = [sys.executable, "-I", "-c", _BOOT, str(_ROOT), *case_files]
+        command = [sys.executable, "-I", "-c", _BOOT, str(_ROOT), *arguments]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 sandbox.confined_command(command, bounds),

@@ -61,6 +61,10 @@ class Server:
 
     # ------------------------------------------------------------ requests
 
+    def handlers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+        """The requests served, by name."""
+        return {"describe": self.describe, "init": self.init, "case": self.case}
+
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
         """Entries of every group the model makes itself: `groups`."""
         module = self._load(request["seed"])
@@ -192,7 +196,7 @@ def _describe_group(group: list[Any], names: list[str]) -> list[dict[str, Any]]:
 
 def _answer(server: Server, request: dict[str, Any]) -> dict[str, Any]:
     try:
-        handler = {"describe": server.describe, "init": server.init, "case": server.case}[request["op"]]
+        handler = server.handlers()[request["op"]]
         return {"ok": True, **handler(request)}
     except StageError as error:
         frames = traceback.extract_tb(error.__cause__.__traceback__) if error.__cause__ else []
@@ -201,12 +205,12 @@ def _answer(server: Server, request: dict[str, Any]) -> dict[str, Any]:
         return {"ok": False, "stage": error.stage, "error": str(error), "where": where}
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], kind: type[Server] = Server) -> None:
     """Serve until stdin ends. `arguments` are the names the case file goes by."""
     answers: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True, warn_only=True)
-    server = Server(arguments)
+    server = kind(arguments)
     for line in sys.stdin:
         print(json.dumps(_answer(server, json.loads(line))), file=answers, flush=True)

@@ -21,12 +21,15 @@ from adapters import sandbox, tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.build import BuildResult, build
 from adapters.ascendc.cpu.cache import digest_tree
+from adapters.ascendc.cpu.hostbuild import vector_cores
 from adapters.ascendc.cpu.observed import case_evidence
+from adapters.ascendc.cpu.operator import BuiltOperator, OperatorRuns, build_operator
 from adapters.ascendc.cpu.symbolise import Symboliser
 from adapters.runner import client
 from adapters.runner.materialise import materialise, needed_helpers
 from adapters.tasks.direct import DirectTask
 from adapters.tasks.layout import WRAPPER
+from adapters.tasks.msop import MsopTask
 from events.types import CompilerError, Evidence, SanitizerFinding
 from statemachine.candidate import Candidate
 from statemachine.ports import Array, BuildOutcome, CaseData, CaseRun, EnvironmentMissing, InfrastructureError, Task
@@ -64,6 +67,7 @@ class CpuToolchain:
             "compiler": compiler.version,
             "flags": " ".join(compiler.base_flags(3)),
             "device": digest_tree(cc.INCLUDE)[:19],
+            "vector_cores": str(vector_cores()),
             "machine": platform.machine(),
             "torch": version("torch"),
             "numpy": version("numpy"),
@@ -75,6 +79,8 @@ class CpuToolchain:
 
     def build(self, task: Task, candidate: Candidate, level: int) -> BuildOutcome:
         """Compile and link. A candidate that does not build is an outcome, not an exception."""
+        if isinstance(task, MsopTask):
+            return build_operator(task, candidate, level, self._cache)
         with tempfile.TemporaryDirectory(prefix="opmend-build-") as scratch:
             kernel = Path(scratch) / "kernel"
             for name, text in candidate.files.items():
@@ -99,6 +105,13 @@ class CpuToolchain:
 
     def run(self, task: Task, handle: Any, cases: Iterator[CaseData]) -> Iterator[CaseRun]:
         """One CaseRun per case, in order; each case in a fresh process forked from a warm server."""
+        if isinstance(handle, BuiltOperator) and isinstance(task, MsopTask):
+            self._runs += 1
+            place = self._scratch / f"run{self._runs}"
+            runs = OperatorRuns(task, handle, place, self._limits, self._seed, self._server)
+            for index, ran in runs.run(cases):
+                yield _case_run(index, ran, handle)
+            return
         assert isinstance(handle, Built) and isinstance(task, DirectTask)
         assert handle.result.so_path is not None
         self._runs += 1
@@ -137,7 +150,7 @@ class CpuToolchain:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-def _case_run(index: int, ran: client.CaseRun, handle: Built) -> CaseRun:
+def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator) -> CaseRun:
     status, detail, outputs = ran.status, ran.detail, None
     if status == "ok" and ran.outputs is not None:
         try:
@@ -170,7 +183,7 @@ def _arrays(values: Any) -> list[Array]:
     return []
 
 
-def _findings(report: dict[str, Any], handle: Built) -> tuple[SanitizerFinding, ...]:
+def _findings(report: dict[str, Any], handle: Built | BuiltOperator) -> tuple[SanitizerFinding, ...]:
     found = [f for f in report.get("findings", []) if isinstance(f, dict)]
     places = handle.places.locate_all([_stack(f.get("frames")) for f in found])
     return tuple(

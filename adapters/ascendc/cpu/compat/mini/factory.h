@@ -91,6 +91,7 @@ OPMEND_MINI_UNSUPPORTED_FUNCTIONS(OPMEND_MINI_FUNCTION)
 }  // namespace at
 
 namespace torch {
+using Dtype = at::ScalarType;
 using namespace at;
 }  // namespace torch
 

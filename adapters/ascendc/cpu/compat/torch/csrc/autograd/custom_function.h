@@ -1,0 +1,1 @@
+#include "../../extension.h"  // stands for libtorch's header of this name

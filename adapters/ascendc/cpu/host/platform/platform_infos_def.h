@@ -1,0 +1,1 @@
+#include "../opmend/opdef.h"  // stands for CANN's header of this name

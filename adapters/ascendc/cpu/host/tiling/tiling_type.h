@@ -1,0 +1,1 @@
+#include "tiling_api.h"  // stands for CANN's header of this name
