@@ -11,28 +11,20 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from adapters.options import CACHE, PATH, toolchain_options
 from replay.commands import JSON, LOG, diff, dump, open_log, replay, sessions, verify
 
 if TYPE_CHECKING:
     from events.log import SqlLog
     from events.types import CaseSet
 
-F = TypeVar("F", bound=Callable[..., Any])
 VERSION = "0.1.0"
 CONFIG_FILE = "opmend.toml"
-PATH = click.Path(path_type=Path)
-CACHE = click.option(
-    "--cache",
-    type=PATH,
-    envvar="OPMEND_CACHE",
-    help="Folder of builds and references [default: the user's cache folder].",
-)
 
 
 class Group(click.Group):
@@ -68,49 +60,6 @@ def _defaults() -> dict[str, Any]:
 def main(ctx: click.Context) -> None:
     """Repair AscendC kernels that compile, run and are wrong; and show why the result was accepted."""
     ctx.default_map = _defaults()
-
-
-def toolchain_options(function: F) -> F:
-    """Options of every command that runs a candidate."""
-    options = [
-        click.option("--candidate", type=PATH, help="Use the kernel sources in this folder instead of TASK/kernel."),
-        click.option(
-            "--tolerance",
-            default="cann-ecosystem",
-            show_default=True,
-            help="Named policy: cann-ecosystem, npukernelbench, allclose(rtol,atol).",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(0, 2**62),
-            help="Seed of the inputs (default: a fresh one, recorded in the log).",
-        ),
-        click.option(
-            "--check-level",
-            type=click.IntRange(0, 3),
-            default=3,
-            show_default=True,
-            help="Device checks: 0 none, 1 bounds, 2 + uninitialised data, 3 + pipeline hazards and races.",
-        ),
-        click.option(
-            "--case-seconds",
-            type=click.FloatRange(min=0.1),
-            default=60.0,
-            show_default=True,
-            help="Time limit of one case.",
-        ),
-        click.option(
-            "--case-memory-mb",
-            type=click.IntRange(min=64),
-            default=4096,
-            show_default=True,
-            help="Memory limit of one case, in MiB.",
-        ),
-        CACHE,
-    ]
-    for option in reversed(options):
-        function = option(function)
-    return function
 
 
 @main.command()

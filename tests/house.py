@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,12 +80,13 @@ def docstrings() -> Iterator[str]:
 
 def quick_help() -> Iterator[str]:
     def once() -> float:
-        started = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, str(ROOT / "cli.py"), "--help"], cwd=ROOT, capture_output=True, check=True)
-        return time.perf_counter() - started
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     best = min(once() for _ in range(5))
-    print(f"opmend --help: {best:.2f} s (bound {HELP_SECONDS} s, best of 5)")
+    print(f"opmend --help: {best:.2f} s of processor time (bound {HELP_SECONDS} s, best of 5)")
     if best > HELP_SECONDS:
         yield f"opmend --help takes {best:.2f} s (bound {HELP_SECONDS} s)"
 
