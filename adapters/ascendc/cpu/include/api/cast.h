@@ -133,22 +133,76 @@ inline D convert(S value, AscendC::RoundMode mode)
     }
 }
 
-/// The conversion of one element. int32_t to half multiplies by the scale of SetDeqScale and ignores the mode.
-template <class D, class S>
-inline auto conversion(AscendC::RoundMode mode)
+struct HalfToFloat {
+    float operator()(half value) const { return static_cast<float>(value); }
+};
+struct FloatToHalf {
+    half operator()(float value) const { return static_cast<half>(value); }
+};
+struct BfloatToFloat {
+    float operator()(bfloat16_t value) const { return static_cast<float>(value); }
+};
+
+template <class From>
+inline void map_lanes(HalfToFloat &, float *result, size_t count, const From &source)
 {
+    half piece[kPiece];
+    for (size_t i = 0; i < count; ++i) {
+        piece[i] = source[i];
+    }
+    widen(result, piece, count);
+}
+
+template <class From>
+inline void map_lanes(FloatToHalf &, half *result, size_t count, const From &source)
+{
+    float piece[kPiece];
+    for (size_t i = 0; i < count; ++i) {
+        piece[i] = source[i];
+    }
+    round_to_half(result, piece, count);
+}
+
+/// Calls run with the conversion of one element: without a switch inside for the modes that kernels use most. int32_t
+/// to half multiplies by the scale of SetDeqScale and ignores the mode.
+template <class D, class S, class Run>
+inline void with_conversion(AscendC::RoundMode mode, Run run)
+{
+    using AscendC::RoundMode;
+    if (std::is_same_v<S, float> && std::is_same_v<D, bfloat16_t> && mode == RoundMode::CAST_NONE) {
+        misuse("Cast", "float to bfloat16_t does not take CAST_NONE: use CAST_RINT or CAST_ROUND");
+    }
     if constexpr (std::is_same_v<D, half> && std::is_same_v<S, int32_t>) {
         if (!g_core->deq_set) {
             misuse("Cast", "int32_t to half needs SetDeqScale before it; 1 is used here");
         }
         const float scale = g_core->deq_scale;
-        return [scale](S value) { return static_cast<half>(static_cast<float>(value) * scale); };
-    } else {
-        if (std::is_same_v<S, float> && std::is_same_v<D, bfloat16_t> && mode == AscendC::RoundMode::CAST_NONE) {
-            misuse("Cast", "float to bfloat16_t does not take CAST_NONE: use CAST_RINT or CAST_ROUND");
+        run([scale](S value) { return static_cast<half>(static_cast<float>(value) * scale); });
+    } else if constexpr (std::is_same_v<D, float> && std::is_same_v<S, half>) {
+        run(HalfToFloat{});
+    } else if constexpr (std::is_same_v<D, float> && std::is_same_v<S, bfloat16_t>) {
+        run(BfloatToFloat{});
+    } else if (mode == RoundMode::CAST_NONE || mode == RoundMode::CAST_RINT) {
+        if constexpr (std::is_same_v<D, half> && std::is_same_v<S, float>) {
+            run(FloatToHalf{});
+        } else {
+            run([](S value) { return convert<D>(value, RoundMode::CAST_RINT); });
         }
-        return [mode](S value) { return convert<D>(value, mode); };
+    } else if (std::is_same_v<D, bfloat16_t> && mode == RoundMode::CAST_ROUND) {
+        run([](S value) { return convert<D>(value, RoundMode::CAST_ROUND); });
+    } else {
+        run([mode](S value) { return convert<D>(value, mode); });
     }
+}
+
+template <class D, class S>
+inline void cast_repeats(const LaneMask &mask, const AscendC::LocalTensor<D> &dst, const AscendC::LocalTensor<S> &src,
+                         AscendC::RoundMode mode, uint8_t repeats, const AscendC::UnaryRepeatParams &p)
+{
+    with_conversion<D, S>(mode, [&](auto op) {
+        run_repeats("Cast", mask, repeats, op, Strided<D>{dst, p.dstBlkStride, p.dstRepStride},
+                    Strided<S>{src, p.srcBlkStride, p.srcRepStride});
+    });
 }
 
 }  // namespace opmend
@@ -165,25 +219,21 @@ template <class T, class U>
 inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode,
                  const uint32_t count)
 {
-    opmend::run_count("Cast", count, opmend::conversion<T, U>(roundMode), dst, src);
+    opmend::with_conversion<T, U>(roundMode, [&](auto op) { opmend::run_count("Cast", count, op, dst, src); });
 }
 
 template <class T, class U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode,
                  const uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams &p)
 {
-    opmend::run_repeats("Cast", opmend::call_mask<isSetMask>(mask), repeatTime, opmend::conversion<T, U>(roundMode),
-                        opmend::Strided<T>{dst, p.dstBlkStride, p.dstRepStride},
-                        opmend::Strided<U>{src, p.srcBlkStride, p.srcRepStride});
+    opmend::cast_repeats(opmend::call_mask<isSetMask>(mask), dst, src, roundMode, repeatTime, p);
 }
 
 template <class T, class U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode, const uint64_t mask,
                  const uint8_t repeatTime, const UnaryRepeatParams &p)
 {
-    opmend::run_repeats("Cast", opmend::call_mask<isSetMask>(mask), repeatTime, opmend::conversion<T, U>(roundMode),
-                        opmend::Strided<T>{dst, p.dstBlkStride, p.dstRepStride},
-                        opmend::Strided<U>{src, p.srcBlkStride, p.srcRepStride});
+    opmend::cast_repeats(opmend::call_mask<isSetMask>(mask), dst, src, roundMode, repeatTime, p);
 }
 
 /// Scalar conversions of the device language.
