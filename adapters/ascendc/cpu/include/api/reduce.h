@@ -8,7 +8,7 @@
 #ifndef OPMEND_API_REDUCE_H
 #define OPMEND_API_REDUCE_H
 
-#include "api/vector.h"
+#include "api/tree_sum.h"
 
 namespace opmend {
 
@@ -55,47 +55,6 @@ inline Lanes<T> read_lanes(const char *api, const Strided<T> &src, const LaneMas
 }
 
 template <class T>
-inline T add_rounded(T x, T y)
-{
-    return narrow<T>(AddOp{}(static_cast<Wide<T>>(x), static_cast<Wide<T>>(y)));
-}
-
-/// tree_sum of a power of two.
-template <size_t count, class T>
-inline T tree_sum_of(const T *value)
-{
-    if constexpr (count == 1) {
-        return value[0];
-    } else {
-        T next[count / 2];
-        for (size_t i = 0; i < count / 2; ++i) {
-            next[i] = add_rounded(value[2 * i], value[2 * i + 1]);
-        }
-        return tree_sum_of<count / 2>(next);
-    }
-}
-
-/// Sum of `count` values (at most one repeat) by adjacent pairs. Destroys `value`.
-template <class T>
-inline T tree_sum(T *value, size_t count)
-{
-    if (count == Lanes<T>::kCount) {
-        return tree_sum_of<Lanes<T>::kCount>(value);
-    }
-    while (count > 1) {
-        const size_t pairs = count / 2;
-        for (size_t i = 0; i < pairs; ++i) {
-            value[i] = add_rounded(value[2 * i], value[2 * i + 1]);
-        }
-        if (count % 2 != 0) {
-            value[pairs] = value[count - 1];
-        }
-        count = pairs + count % 2;
-    }
-    return count == 1 ? value[0] : static_cast<T>(0);
-}
-
-template <class T>
 inline T sum_lanes(Lanes<T> &lanes, size_t first, size_t end)
 {
     for (size_t lane = first; lane < end; ++lane) {
@@ -104,36 +63,6 @@ inline T sum_lanes(Lanes<T> &lanes, size_t first, size_t end)
         }
     }
     return tree_sum(lanes.value + first, end - first);
-}
-
-template <class T>
-inline T tree_of_repeats(const uint8_t *from, size_t count, bool in_order)
-{
-    constexpr size_t width = Lanes<T>::kCount;
-    T total = static_cast<T>(0);
-    std::vector<T> sums;
-    for (size_t first = 0; first < count; first += width) {
-        T value[width];
-        const size_t here = std::min(width, count - first);
-        std::memcpy(value, from + first * sizeof(T), here * sizeof(T));
-        const T sum = tree_sum(value, here);
-        if (in_order) {
-            total = first == 0 ? sum : add_rounded(total, sum);
-        } else {
-            sums.push_back(sum);
-        }
-    }
-    if (in_order) {
-        return total;
-    }
-    while (sums.size() > 1) {
-        std::vector<T> next;
-        for (size_t first = 0; first < sums.size(); first += width) {
-            next.push_back(tree_sum(&sums[first], std::min(width, sums.size() - first)));
-        }
-        sums.swap(next);
-    }
-    return sums.empty() ? static_cast<T>(0) : sums[0];
 }
 
 /// Best value so far and where it is.
