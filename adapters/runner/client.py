@@ -85,6 +85,7 @@ class Runner:
         task_name: str | None = None,
         seed: int = 0,
         server: ForkServer | None = None,
+        digest: str | None = None,
     ) -> None:
         """Prepare; the server starts with the first case.
 
@@ -98,6 +99,7 @@ class Runner:
             seed: torch's seed just before ``ModelNew`` is constructed, as for the reference.
             server: a fork server to share between candidates (starting one takes seconds); a runner without one has
                 its own.
+            digest: `folder_digest` of the folder as it was made; taken here by default.
         """
         self._folder = materialised.resolve()
         placed = module_so.resolve()
@@ -108,7 +110,7 @@ class Runner:
         self._limits = limits or Limits()
         self._init_inputs = init_inputs_file.resolve() if init_inputs_file else None
         self._wrapper, self._task_name, self._seed = wrapper, task_name or self._folder.name, seed
-        self._digest = folder_digest(self._folder)
+        self._digest = digest or folder_digest(self._folder)
         self._owns_server = server is None
         self._server = server or ForkServer()
 
