@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from adapters import sandbox
+from adapters import sandbox, scratch
 from adapters.runner.forkserver import ForkServer, RunnerError
 from adapters.runner.materialise import folder_digest, place_module
 
@@ -130,7 +130,7 @@ class Runner:
         if folder_digest(self._folder) != self._digest:
             why = "the candidate's folder is not as the engine made it: an earlier case changed it"
             return CaseRun("crash", why, None, None, 0.0, {})
-        with tempfile.TemporaryDirectory(prefix="opmend-case-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(prefix=scratch.prefix("case"), ignore_cleanup_errors=True) as empty:
             job = {
                 "folder": str(self._folder),
                 "wrapper": self._wrapper,
@@ -141,7 +141,7 @@ class Runner:
                 "inputs": str(inputs_file.resolve()),
                 "init_inputs": str(self._init_inputs) if self._init_inputs else None,
                 "out_dir": str(out_dir),
-                "scratch": scratch,
+                "scratch": empty,
                 "noop": noop,
                 "reverse_cores": reverse_cores,
                 "seed": self._seed,

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from adapters import sandbox, tensorfile
+from adapters import sandbox, scratch, tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.build import BuildResult, build
 from adapters.ascendc.cpu.cache import digest_tree
@@ -56,7 +56,8 @@ class CpuToolchain:
         self._cache = cache / "builds"
         self._seed = seed
         self._limits = client.Limits(wall_seconds=seconds, memory_bytes=memory_mb << 20)
-        self._scratch = Path(tempfile.mkdtemp(prefix="opmend-run-"))
+        scratch.remove_orphans(Path(tempfile.gettempdir()))
+        self._scratch = Path(tempfile.mkdtemp(prefix=scratch.prefix("run")))
         self._servers = ServerPool(workers)
         self._early: tuple[str, int, Future[BuildOutcome]] | None = None
         self._runs = 0
@@ -107,8 +108,8 @@ class CpuToolchain:
         return self._build(candidate, level)
 
     def _build(self, candidate: Candidate, level: int) -> BuildOutcome:
-        with tempfile.TemporaryDirectory(prefix="opmend-build-") as scratch:
-            kernel = Path(scratch) / "kernel"
+        with tempfile.TemporaryDirectory(prefix=scratch.prefix("build")) as folder:
+            kernel = Path(folder) / "kernel"
             for name, text in candidate.files.items():
                 (kernel / name).parent.mkdir(parents=True, exist_ok=True)
                 (kernel / name).write_bytes(text.encode())
