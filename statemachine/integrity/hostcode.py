@@ -32,7 +32,7 @@ _VALUES = _KEPT | {"to", "clone", "cpu", "detach", "new_empty", "new_zeros", "to
 
 #: Steps of the parser that one candidate may cost: a real one takes a few hundred, 20000 are some seconds.
 PARSER_STEPS = 20_000
-_CHUNK = 1 << 16
+_CHUNK = 1 << 9  # small: the text of every node is fetched through it again
 
 
 @cache
@@ -184,7 +184,7 @@ class _Function:
         return False
 
     def _operator(self, node: Node, operands: list[Node]) -> None:
-        if _text(node).startswith(("*", "&")) and node.type == "unary_expression":
+        if node.type == "unary_expression" and _text(node).startswith(("*", "&")):
             return
         if any(self._is_tensor(o) for o in operands):
             self.find("tensor-operator", "failed", f"operator on a tensor: {_text(node)[:60]}", node)
