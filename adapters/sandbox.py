@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
+from adapters import scratch
+
 __all__ = [
     "Files",
     "Finished",
@@ -168,7 +170,7 @@ def run(
     """
     with ExitStack() as stack:
         if cwd is None:
-            cwd = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opmend-run-")))
+            cwd = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=scratch.prefix("program"))))
         process = subprocess.Popen(
             confined_command(argv, limits, network=network, files=files),
             cwd=cwd,

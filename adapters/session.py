@@ -118,6 +118,7 @@ def open_session(session: str, path: Path, settings: Settings, log: SqlLog, list
     knowledge = knowledge_base()
     try:
         with log.writer(session):
+            toolchain.begin(task, task.candidate, settings.configuration.check_level)
             ports = Ports(task, toolchain, RulesWorker(knowledge), log, log, SystemClock(), engine_version())
             yield Engine.open(
                 session,
@@ -167,6 +168,7 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
     task = load_task(path, candidate_dir=settings.candidate, cache=settings.cache / "references")
     toolchain = toolchain_for(configuration, settings.cache)
     try:
+        toolchain.begin(task, task.candidate, configuration.check_level)
         report = check(
             task,
             toolchain,

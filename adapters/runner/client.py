@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from adapters import sandbox
+from adapters import sandbox, scratch
 from adapters.runner.forkserver import ForkServer, RunnerError
 from adapters.runner.materialise import folder_digest, place_module
 
@@ -86,6 +86,7 @@ class Runner:
         seed: int = 0,
         server: ForkServer | None = None,
         importable: bool = False,
+        digest: str | None = None,
     ) -> None:
         """Prepare; the server starts with the first case.
 
@@ -100,6 +101,7 @@ class Runner:
             server: a fork server to share between candidates (starting one takes seconds); a runner without one has
                 its own.
             importable: whether the wrapper imports the module by its bare name, from nowhere (msopgen layout).
+            digest: `folder_digest` of the folder as it was made; taken here by default.
         """
         self._folder = materialised.resolve()
         placed = module_so.resolve()
@@ -110,7 +112,7 @@ class Runner:
         self._limits = limits or Limits()
         self._init_inputs = init_inputs_file.resolve() if init_inputs_file else None
         self._wrapper, self._task_name, self._seed = wrapper, task_name or self._folder.name, seed
-        self._digest = folder_digest(self._folder)
+        self._digest = digest or folder_digest(self._folder)
         self._importable = importable
         self._owns_server = server is None
         self._server = server or ForkServer()
@@ -140,7 +142,7 @@ class Runner:
         if folder_digest(self._folder) != self._digest:
             why = "the candidate's folder is not as the engine made it: an earlier case changed it"
             return CaseRun("crash", why, None, None, 0.0, {})
-        with tempfile.TemporaryDirectory(prefix="opmend-case-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(prefix=scratch.prefix("case"), ignore_cleanup_errors=True) as empty:
             job = {
                 "folder": str(self._folder),
                 "wrapper": self._wrapper,
@@ -152,7 +154,7 @@ class Runner:
                 "init_inputs": str(init) if init else None,
                 "import_from": str(self._runtime.parent) if self._importable else None,
                 "out_dir": str(out_dir),
-                "scratch": scratch,
+                "scratch": empty,
                 "noop": noop,
                 "reverse_cores": reverse_cores,
                 "seed": self._seed,

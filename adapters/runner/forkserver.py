@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from adapters import sandbox
 
@@ -34,6 +35,7 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None  # while it has not said that it is ready
         self._answers = -1
         self._buffer = b""
 
@@ -51,6 +53,21 @@ class ForkServer:
         if answer is None:
             self.close()
         return answer
+
+    def begin(self) -> None:
+        """Launch the server without waiting for it: the first ``ask`` waits for what is left, and tells what failed.
+
+        Raises:
+            RunnerError: no process can be started.
+        """
+        self._launch()
+
+    def kill(self) -> None:
+        """Kill the server from another thread than the one that asks it; that one then finds it gone."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def start(self) -> None:
         """Start the server now rather than with the first case.
@@ -74,6 +91,9 @@ class ForkServer:
                     self._process.stdin.close()
             os.close(self._answers)
             self._process, self._buffer = None, b""
+            if self._errors is not None:
+                self._errors.close()
+                self._errors = None
 
     def __enter__(self) -> Self:
         return self
@@ -94,35 +114,45 @@ class ForkServer:
         return self._answer(wall_seconds + _ANSWER_GRACE_SECONDS)
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
+        process = self._launch()
+        if self._errors is not None:
+            if self._answer(_START_SECONDS) != {"ready": True}:
+                self._errors.seek(0)
+                said = self._errors.read().decode("utf-8", "replace").strip()[-1500:]
+                self.close()
+                raise RunnerError(
+                    f"the candidate's server does not start; is torch installed for {sys.executable}?\n{said}"
+                )
+            self._errors.close()
+            self._errors = None
+        return process
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and (self._errors is not None or self._process.poll() is None):
             return self._process
         self.close()
         reader, writer = os.pipe()
         argv = [sys.executable, "-I", str(_SERVER), str(writer)]
         environment = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives until the server is ready
         try:
-            with tempfile.TemporaryFile() as errors:
-                self._process = subprocess.Popen(
-                    sandbox.confined_command(argv, sandbox.Limits(), die_with_caller=False, keep_users=True),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    env=sandbox.scrubbed_environment(environment),
-                    cwd="/",
-                    pass_fds=[writer],
-                    start_new_session=True,
-                )
-                self._answers = reader
-                os.close(writer)
-                if self._answer(_START_SECONDS) != {"ready": True}:
-                    errors.seek(0)
-                    said = errors.read().decode("utf-8", "replace").strip()[-1500:]
-                    self.close()
-                    raise RunnerError(
-                        f"the candidate's server does not start; is torch installed for {sys.executable}?\n{said}"
-                    )
+            self._process = subprocess.Popen(
+                sandbox.confined_command(argv, sandbox.Limits(), die_with_caller=False, keep_users=True),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=sandbox.scrubbed_environment(environment),
+                cwd="/",
+                pass_fds=[writer],
+                start_new_session=True,
+            )
         except OSError as error:
+            errors.close()
+            os.close(reader)
             raise RunnerError(f"the candidate's server does not start: {error}") from error
+        finally:
+            os.close(writer)
+        self._errors, self._answers = errors, reader
         return self._process
 
     def _answer(self, seconds: float) -> dict[str, Any] | None:

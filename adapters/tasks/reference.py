@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters import sandbox
+from adapters.scratch import prefix, remove_orphans
 from statemachine.ports import EnvironmentMissing, UsageError
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +103,8 @@ class _Process:
         self, files: Mapping[str, bytes], arguments: tuple[str, ...], scratch: Path, limits: ReferenceLimits
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        top = Path(tempfile.mkdtemp(prefix="reference-", dir=scratch)).resolve()
+        remove_orphans(scratch)
+        top = Path(tempfile.mkdtemp(prefix=prefix("reference"), dir=scratch)).resolve()
         self._home, self._log = top / "task", top / "stderr"
         for name, data in files.items():
             target = self._home / name

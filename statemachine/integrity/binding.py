@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from events.types import CheckOutcome, Evidence
 from statemachine.integrity import torchcpp
 from statemachine.integrity.cpptext import Launch, blank, expanded_names, launches, parseable
-from statemachine.integrity.hostcode import read_host_code
+from statemachine.integrity.hostcode import Effort, read_host_code
 
 _GLOBAL_KERNEL = re.compile(r"\b__global__\b[^;{}()]{0,300}?\b((?:\w+\s*##\s*){0,6}\w+)\s*\(")
 _MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*(\w+)\s*,|\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)\s*,")
@@ -51,6 +51,7 @@ def read_binding(files: Mapping[str, str]) -> BindingReport:
     if sum(map(len, files.values())) > _MAX_CHARACTERS or sum(t.count("<<<") for t in files.values()) > _MAX_LAUNCHES:
         detail = "the sources are too large to be read; make them smaller"
         return BindingReport((Evidence(check="binding:too-large", outcome="failed", detail=detail),), (), (), ())
+    effort = Effort()
     codes = {path: _live(text) for path, text in sorted(files.items())}
     for path, code in codes.items():
         for start in _launches(path, code, found):
@@ -62,7 +63,7 @@ def read_binding(files: Mapping[str, str]) -> BindingReport:
         _patterns(path, code, found)
         _aten_names(path, code, found)
         _statics(path, code, found)
-        found.extend(read_host_code(path, code, parseable(code)))
+        found.extend(read_host_code(path, code, parseable(code), effort))
     _conclude(starts, defined, found)
     unique = tuple(dict.fromkeys(found))
     return BindingReport(unique, tuple(sorted(modules)), tuple(sorted({s.kernel for s in starts})), tuple(starts))

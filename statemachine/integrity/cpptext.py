@@ -22,8 +22,10 @@ _QUALIFIERS = re.compile(
     r"|__simd_vf__|__simd_callee__|__vector__|__cube__|__mix__|__schedmode__|__host__|__device__|__BLOCK_LOCAL__)\b"
 )
 _LAUNCH = re.compile(
-    r"(?<!\w)((?:\w+\s*##\s*){0,6}[A-Za-z_][\w:]*)\s*(<[^;{}()]{0,200}?(?:\([^;{}()]{0,200}\)[^;{}()]{0,200}?){0,3}>)?\s*<<<"
+    r"(?<!\w)((?:\w+\s*##\s*){0,6}[A-Za-z_][\w:]*)\s*(<[^;{}()]{0,200}?(?:\([^;{}()]{0,200}\)[^;{}()]{0,200}?){0,3}>)?\s*<<<\Z"
 )
+#: A kernel's name with its template arguments stands within so many characters before its launch.
+_NAME_WINDOW = 1000
 
 
 def blank(source: str, *, literals: bool) -> str:
@@ -53,13 +55,20 @@ class Launch:
 
 def launches(file: str, code: str) -> list[Launch]:
     """Launches in blanked `code` (comments and literals gone)."""
-    found = []
-    for match in _LAUNCH.finditer(code):
-        end = code.find(">>>", match.end())
+    found: list[Launch] = []
+    done, opens = 0, code.find("<<<")
+    while opens >= 0:
+        start = max(done, opens - _NAME_WINDOW)
+        match = _LAUNCH.search(code[start : opens + 3])  # hostile text must not make one search cross the whole file
+        end = code.find(">>>", opens + 3)
         if end < 0:
             break
-        line = code.count("\n", 0, match.start()) + 1
-        found.append(Launch(match.group(1), code[match.end() : end].strip(), file, line, match.start()))
+        if match is not None:
+            offset = start + match.start()
+            line = code.count("\n", 0, offset) + 1
+            found.append(Launch(match.group(1), code[opens + 3 : end].strip(), file, line, offset))
+        done = opens + 3
+        opens = code.find("<<<", done)
     return found
 
 

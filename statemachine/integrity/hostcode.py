@@ -30,6 +30,10 @@ _STL_COMPUTE = re.compile(
 _KEPT = wordset("view reshape permute transpose t contiguous squeeze unsqueeze flatten expand narrow slice select")
 _VALUES = _KEPT | {"to", "clone", "cpu", "detach", "new_empty", "new_zeros", "toType", "as_strided"}
 
+#: Steps of the parser that one candidate may cost: a real one takes a few hundred, 20000 are some seconds.
+PARSER_STEPS = 20_000
+_CHUNK = 1 << 9  # small: the text of every node is fetched through it again
+
 
 @cache
 def _parser() -> Parser:
@@ -48,11 +52,42 @@ def _text(node: Node | None) -> str:
     return node.text.decode() if node is not None and node.text is not None else ""
 
 
-def read_host_code(path: str, code: str, readable: str) -> list[Evidence]:
-    """Findings in the host functions of one file. `code`: blanked; `readable`: the same, AscendC syntax blanked too."""
+class Effort:
+    """How much parsing one candidate may cost, in the parser's own steps: the same text costs the same everywhere."""
+
+    def __init__(self, steps: int = PARSER_STEPS) -> None:
+        self.left = steps
+
+    def spend(self, offset: int, failed: bool) -> bool:
+        """tree-sitter's progress callback: whether to give up."""
+        self.left -= 1
+        return self.left < 0
+
+
+def _parse(text: bytes, effort: Effort) -> Node | None:
+    """The syntax tree of `text`, or None when it costs too much."""
+    try:
+        tree = _parser().parse(lambda at, _: text[at : at + _CHUNK], progress_callback=effort.spend)
+    except ValueError:  # given up
+        tree = None
+    if tree is None or effort.left < 0:
+        _parser().reset()
+        return None
+    return tree.root_node
+
+
+def read_host_code(path: str, code: str, readable: str, effort: Effort | None = None) -> list[Evidence]:
+    """Findings in the host functions of one file. `code`: blanked; `readable`: the same, AscendC syntax blanked too.
+
+    `effort` is shared by the files of one candidate; a file beyond it is flagged, which nothing settles.
+    """
     ascii_code = "".join(c if c.isascii() else "_" for c in readable)
     found: list[Evidence] = []
-    for node in _walk(_parser().parse(ascii_code.encode()).root_node):
+    root = _parse(ascii_code.encode(), effort or Effort())
+    if root is None:
+        detail = "the host code is too tangled for the parser and was not read; make it simpler"
+        return [Evidence(check="binding:too-complex", outcome="flagged", detail=detail, where=f"kernel/{path}:1")]
+    for node in _walk(root):
         if node.type == "function_definition" and not _is_device(node, code):
             _Function(path, node, found).read()
     return found
@@ -149,7 +184,7 @@ class _Function:
         return False
 
     def _operator(self, node: Node, operands: list[Node]) -> None:
-        if _text(node).startswith(("*", "&")) and node.type == "unary_expression":
+        if node.type == "unary_expression" and _text(node).startswith(("*", "&")):
             return
         if any(self._is_tensor(o) for o in operands):
             self.find("tensor-operator", "failed", f"operator on a tensor: {_text(node)[:60]}", node)

@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from adapters import scratch
+
 __all__ = ["BuildCache", "digest_of", "digest_tree"]
 
 _SCHEMA = "1"
@@ -26,10 +28,11 @@ class BuildCache:
         self.root = root.absolute()
         self._scratch = self.root / "scratch"
         self._scratch.mkdir(parents=True, exist_ok=True)
+        scratch.remove_orphans(self._scratch)
 
     def scratch(self) -> tempfile.TemporaryDirectory[str]:
         """A directory on the cache's own file system that is removed on exit."""
-        return tempfile.TemporaryDirectory(prefix="build-", dir=self._scratch)
+        return tempfile.TemporaryDirectory(prefix=scratch.prefix("build"), dir=self._scratch)
 
     def find(self, kind: str, key: str) -> Path | None:
         """The directory of an entry, or None."""
@@ -45,7 +48,7 @@ class BuildCache:
             return found, True
         target = self.root / kind / key
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix="entry-", dir=self._scratch))
+        fresh = Path(tempfile.mkdtemp(prefix=scratch.prefix("entry"), dir=self._scratch))
         try:
             make(fresh)
             try:

@@ -8,6 +8,7 @@ kernel folder.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ class Symboliser:
     def __init__(self, so_path: Path) -> None:
         self._so = so_path
         self._known: dict[int, Location | None] = {}
+        self._lock = threading.Lock()  # cases run side by side ask the same one
 
     def locate(self, frames: Iterable[Sequence[str]]) -> Location | None:
         """The innermost place in the candidate's kernel folder of one call stack (innermost frame first), or None."""
@@ -54,9 +56,10 @@ class Symboliser:
             sandbox.SandboxError: ``addr2line`` is not installed.
         """
         offsets = [[offset for frame in stack if (offset := self._offset(frame)) is not None] for stack in stacks]
-        unknown = sorted({offset for stack in offsets for offset in stack} - self._known.keys())
-        for start in range(0, len(unknown), _BATCH):
-            self._look_up(unknown[start : start + _BATCH])
+        with self._lock:
+            unknown = sorted({offset for stack in offsets for offset in stack} - self._known.keys())
+            for start in range(0, len(unknown), _BATCH):
+                self._look_up(unknown[start : start + _BATCH])
         return [next((place for offset in stack if (place := self._known[offset])), None) for stack in offsets]
 
     def _offset(self, frame: Sequence[str]) -> int | None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import platform
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from adapters import sandbox, tensorfile
+from adapters import sandbox, scratch, tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.build import BuildResult, build
 from adapters.ascendc.cpu.cache import digest_tree
@@ -26,7 +29,8 @@ from adapters.ascendc.cpu.observed import case_evidence
 from adapters.ascendc.cpu.operator import BuiltOperator, OperatorRuns, build_operator
 from adapters.ascendc.cpu.symbolise import Symboliser
 from adapters.runner import client
-from adapters.runner.materialise import materialise, needed_helpers
+from adapters.runner.materialise import folder_digest, materialise, needed_helpers
+from adapters.runner.pool import ServerPool
 from adapters.tasks.direct import DirectTask
 from adapters.tasks.layout import WRAPPER
 from adapters.tasks.msop import MsopTask
@@ -46,14 +50,19 @@ class Built:
 
 
 class CpuToolchain:
-    """`cache` holds builds; `seed` is the session's (for the wrapper's construction); limits are per case."""
+    """`cache` holds builds; `seed` is the session's (for the wrapper's construction); limits are per case; at most
+    `workers` cases run side by side (default: one per core)."""
 
-    def __init__(self, cache: Path, *, seed: int, seconds: float = 60.0, memory_mb: int = 4096) -> None:
+    def __init__(
+        self, cache: Path, *, seed: int, seconds: float = 60.0, memory_mb: int = 4096, workers: int | None = None
+    ) -> None:
         self._cache = cache / "builds"
         self._seed = seed
         self._limits = client.Limits(wall_seconds=seconds, memory_bytes=memory_mb << 20)
-        self._scratch = Path(tempfile.mkdtemp(prefix="opmend-run-"))
-        self._server = client.ForkServer()
+        scratch.remove_orphans(Path(tempfile.gettempdir()))
+        self._scratch = Path(tempfile.mkdtemp(prefix=scratch.prefix("run")))
+        self._servers = ServerPool(workers)
+        self._early: tuple[str, int, Future[BuildOutcome]] | None = None
         self._runs = 0
 
     def fingerprint(self) -> dict[str, str]:
@@ -77,12 +86,38 @@ class CpuToolchain:
     def isolation(self) -> dict[str, str]:
         return dict(sandbox.isolation())
 
+    def begin(self, task: Task, candidate: Candidate, level: int) -> None:
+        """Start what will be needed first, the compiler and the candidate's server, while the caller does other things.
+
+        `build` with the same arguments takes the result; what goes wrong is said there.
+        """
+        with suppress(client.RunnerError):  # the first case meets it again, and says so
+            self._servers.begin()
+        if isinstance(task, MsopTask):
+            return
+        future: Future[BuildOutcome] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(self._build(candidate, level))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._early = (candidate.digest, level, future)
+        threading.Thread(target=work, name="opmend-build", daemon=True).start()
+
     def build(self, task: Task, candidate: Candidate, level: int) -> BuildOutcome:
         """Compile and link. A candidate that does not build is an outcome, not an exception."""
         if isinstance(task, MsopTask):
             return build_operator(task, candidate, level, self._cache)
-        with tempfile.TemporaryDirectory(prefix="opmend-build-") as scratch:
-            kernel = Path(scratch) / "kernel"
+        early, self._early = self._early, None
+        if early is not None and early[:2] == (candidate.digest, level):
+            return early[2].result()
+        return self._build(candidate, level)
+
+    def _build(self, candidate: Candidate, level: int) -> BuildOutcome:
+        with tempfile.TemporaryDirectory(prefix=scratch.prefix("build")) as folder:
+            kernel = Path(folder) / "kernel"
             for name, text in candidate.files.items():
                 (kernel / name).parent.mkdir(parents=True, exist_ok=True)
                 (kernel / name).write_bytes(text.encode())
@@ -108,7 +143,7 @@ class CpuToolchain:
         if isinstance(handle, BuiltOperator) and isinstance(task, MsopTask):
             self._runs += 1
             place = self._scratch / f"run{self._runs}"
-            runs = OperatorRuns(task, handle, place, self._limits, self._seed, self._server)
+            runs = OperatorRuns(task, handle, place, self._limits, self._seed, self._servers.first)
             for index, ran in runs.run(cases):
                 yield _case_run(index, ran, handle)
             return
@@ -123,30 +158,36 @@ class CpuToolchain:
             module_so=handle.result.so_path,
             helpers=needed_helpers(task.directory, wrapper=WRAPPER, task_name=task.ref.name),
         )
-        runner = client.Runner(
-            folder,
-            handle.result.so_path,
-            self._limits,
-            init_inputs_file=task.init_inputs(self._seed),
-            task_name=task.ref.name,
-            seed=task.construction_seed(self._seed),
-            server=self._server,
-        )
+        module_so = folder / "kernel" / "build" / handle.result.so_path.name
+        init_inputs, seed = task.init_inputs(self._seed), task.construction_seed(self._seed)
+
+        def one(server: client.ForkServer, number: int, case: CaseData) -> tuple[CaseRun, Path]:
+            runner = client.Runner(
+                folder,
+                module_so,
+                self._limits,
+                init_inputs_file=init_inputs,
+                task_name=task.ref.name,
+                seed=seed,
+                server=server,
+                digest=digest,
+            )
+            out = place / f"out{number}"
+            return _case_run(case.index, runner.run(case.inputs, out), handle), out
+
+        digest = folder_digest(folder)
         try:
-            for case in cases:
-                out = place / "out"
-                try:
-                    ran = runner.run(case.inputs, out)
-                except client.RunnerError as error:
-                    raise InfrastructureError(str(error)) from error
-                yield _case_run(case.index, ran, handle)
+            for run, out in self._servers.run(cases, one):
+                yield run
+                shutil.rmtree(out, ignore_errors=True)
+        except client.RunnerError as error:
+            raise InfrastructureError(str(error)) from error
         finally:
-            runner.close()
             shutil.rmtree(place, ignore_errors=True)
 
     def close(self) -> None:
         """End the fork server and remove what runs have left."""
-        self._server.close()
+        self._servers.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 

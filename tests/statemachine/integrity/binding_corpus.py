@@ -194,4 +194,12 @@ HONEST: dict[str, dict[str, str]] = {
         "reg.cpp": _HEAD + f"at::Tensor run(const at::Tensor& x) {{ {GOOD} }}\n"
         'TORCH_LIBRARY(my_op, m) { m.def("run(Tensor x) -> Tensor"); }\n',
     },
+    "registered in several files": {
+        "op.cpp": KERNEL,
+        "function.cpp": _HEAD + f"at::Tensor run(const at::Tensor& x) {{ {GOOD} }}\n",
+        "define.cpp": '#include <torch/library.h>\nTORCH_LIBRARY(my_op, m) { m.def("run(Tensor x) -> Tensor"); }\n',
+        "register.cpp": "#include <torch/library.h>\nat::Tensor run(const at::Tensor& x);\n"
+        'TORCH_LIBRARY_IMPL(my_op, PrivateUse1, m) { m.impl("run", TORCH_FN(run)); }\n',
+    },
+    "C launchers for ctypes": {"op.cpp": 'extern "C" ' + KERNEL},
 }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from statemachine.integrity.binding import read_binding
+from statemachine.integrity.hostcode import Effort
+from statemachine.integrity.judge import judge
 from tests.statemachine.integrity.binding_corpus import CHEATS, GOOD, HONEST, KERNEL, folder
 
 
@@ -40,3 +44,18 @@ def test_a_finding_names_the_line_in_the_users_file() -> None:
 @pytest.mark.parametrize("text", ["", "{{{{", "\x00", "é中", '"unterminated', "/* open", "<<<", "k<<<" * 300])
 def test_hostile_text_never_raises(text: str) -> None:
     assert any(e.outcome == "failed" for e in read_binding({"a.cpp": text}).evidence)
+
+
+@pytest.mark.parametrize("text", ["at::" * 80_000, "a<" * 40_000, "(" * 100_000, "k<<<" * 400, "a" * 100_000 + "<<<"])
+def test_tangled_text_is_read_or_refused_within_seconds(text: str) -> None:
+    started = time.process_time()
+    read_binding({**folder(GOOD), "tangled.cpp": f"void f() {{ {text} x; }}"})
+    assert time.process_time() - started < 15
+
+
+def test_what_the_parser_would_take_too_long_for_is_undetermined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Effort.__init__, "__defaults__", (3,))
+    found = [e for e in read_binding(folder(GOOD + "x.size(0);\n" * 4000)).evidence if e.outcome == "flagged"]
+    assert {e.check for e in found} == {"binding:too-complex"}
+    verdict, _, settled = judge(static=[*found, *read_binding(folder(GOOD)).evidence], dynamic=[], runs=[])
+    assert verdict == "undetermined" and "too-complex" in settled
