@@ -19,8 +19,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from adapters.tasks import MsopTask, load_task
 from adapters.tasks.layout import MODEL, WRAPPER
 from adapters.tasks.msop import is_msop
@@ -104,7 +102,7 @@ def _as_benchmark(case: CaseData, run: CaseRun) -> CaseData:
         return case
     expected = []
     for want, got in zip(case.expected, run.outputs, strict=True):
-        floats = want.dtype == np.float64 and got.dtype.kind in "fV" and got.dtype.itemsize < 8
+        floats = want.dtype.kind == "f" and got.dtype.kind in "fV" and got.dtype.itemsize < want.dtype.itemsize
         whole = want.dtype.kind in "iub" and got.dtype.kind in "iub"
         seen = want.astype(got.dtype) if floats or whole else want
         expected.append(seen.reshape(got.shape) if seen.size == got.size == 1 else seen)

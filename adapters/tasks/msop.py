@@ -13,6 +13,7 @@ source; that its outputs come from a kernel is the integrity layer's business, n
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +61,8 @@ class MsopTask:
         self.candidate, warnings = read_candidate(_candidate_directory(path, candidate_dir))
         self.binding = self._binding()
         files = {p.name: p.read_bytes() for p in sorted(self.validation.glob("*.py"))}
-        self.reference_source = self.wrapper_source = files[WRAPPER].decode()
+        self.reference_source = files[WRAPPER].decode()
+        self.wrapper_source = _without_model(self.reference_source, self.validation / WRAPPER)
         self.helpers: Mapping[str, str] = {n: d.decode() for n, d in files.items() if n != WRAPPER}
         self.reference_digest = digest_files(files)
         self._reference = Reference(files, (), cache / "work", limits, program=_PROGRAM)
@@ -138,6 +140,21 @@ class MsopTask:
         folder = self._cache / kind
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{hashlib.sha256('/'.join((*parts, str(index))).encode()).hexdigest()}.safetensors"
+
+
+def _without_model(source: str, path: Path) -> str:
+    """module.py as the wrapper's reader sees it: class Model blanked out, lines kept."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise UsageError(f"{path}:{error.lineno}: not Python: {error.msg}") from error
+    lines = source.splitlines(keepends=True)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            last = node.end_lineno or node.lineno
+            lines[first - 1 : last] = ["\n"] * (last - first + 1)
+    return "".join(lines)
 
 
 def _entry(name: str, value: Any) -> dict[str, Any]:

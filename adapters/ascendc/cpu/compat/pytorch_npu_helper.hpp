@@ -3,6 +3,8 @@
 #ifndef OPMEND_PYTORCH_NPU_HELPER_H
 #define OPMEND_PYTORCH_NPU_HELPER_H
 
+#include <algorithm>
+
 #include <torch/extension.h>
 
 #include "../host/opmend/call.h"
@@ -19,6 +21,22 @@ inline aclIntArray *ConvertType(const at::IntArrayRef &values) { return new aclI
 
 /// A tensor of one element as the scalar that aclnn takes.
 inline at::Scalar ConvertTensorToAclScaler(const at::Tensor &tensor) { return tensor.item(); }
+
+namespace at {
+
+/// The shape that two shapes broadcast to.
+inline std::vector<int64_t> infer_size(const IntArrayRef &a, const IntArrayRef &b)
+{
+    std::vector<int64_t> shape(std::max(a.size(), b.size()));
+    for (size_t i = 0; i < shape.size(); ++i) {
+        const int64_t left = i < a.size() ? a[a.size() - 1 - i] : 1, right = i < b.size() ? b[b.size() - 1 - i] : 1;
+        TORCH_CHECK(left == right || left == 1 || right == 1, "shapes ", a, " and ", b, " do not broadcast");
+        shape[shape.size() - 1 - i] = left == 1 ? right : left;
+    }
+    return shape;
+}
+
+}  // namespace at
 
 namespace opmend_npu {
 

@@ -333,6 +333,11 @@ __attribute__((visibility("default"))) void opmend_host_run(const char *aclnn, c
     make_scalars(call);
     call.context.info.inputs = call.op.inputs().size();
     call.context.info.outputs = call.op.outputs().size();
+    size_t start = 0;
+    for (const gert::Slot &slot : call.context.inputs) {
+        call.context.info.input_instances.push_back({start, slot.size()});
+        start += slot.size();
+    }
     std::shared_ptr<void> compile_info;
     tile(call, compile_info);
     const KernelRun run = find_kernel(call);

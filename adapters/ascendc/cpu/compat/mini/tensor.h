@@ -17,6 +17,31 @@ class Tensor;
 template <typename T>
 py::object ToPython(const T &value);
 
+/// Elements of a tensor by index, without bounds checks, as in torch.
+template <typename T, size_t N>
+class TensorAccessor {
+public:
+    TensorAccessor(T *data, std::vector<int64_t> sizes, std::vector<int64_t> strides, size_t axis)
+        : data_(data), sizes_(std::move(sizes)), strides_(std::move(strides)), axis_(axis)
+    {
+    }
+    int64_t size(int64_t axis) const { return sizes_.at(axis_ + static_cast<size_t>(axis)); }
+    decltype(auto) operator[](int64_t index) const
+    {
+        T *at = data_ + index * strides_.at(axis_);
+        if constexpr (N == 1) {
+            return *at;
+        } else {
+            return TensorAccessor<T, N - 1>(at, sizes_, strides_, axis_ + 1);
+        }
+    }
+
+private:
+    T *data_;
+    std::vector<int64_t> sizes_, strides_;
+    size_t axis_;
+};
+
 class Tensor {
 public:
     Tensor() = default;
@@ -105,10 +130,10 @@ public:
         return py::isinstance<py::int_>(value) ? Scalar(value.cast<int64_t>()) : Scalar(value.cast<double>());
     }
     template <typename T, size_t N>
-    Tensor accessor() const
+    TensorAccessor<T, N> accessor() const
     {
-        static_assert(opmend_mini::kNever<T>, "at::Tensor::accessor is not supported by the CPU binding yet");
-        return {};
+        TORCH_CHECK(dim() == static_cast<int64_t>(N), "expected ", N, " dims but tensor has ", dim());
+        return {data_ptr<T>(), sizes().vec(), strides().vec(), 0};
     }
 
     // Between devices torch copies; here both are host memory, so a move is a copy that later writes do not reach.

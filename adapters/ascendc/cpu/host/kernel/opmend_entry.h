@@ -7,6 +7,11 @@
 
 #include "kernel_operator.h"
 
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
+
 namespace opmend_entry {
 
 template <class... Params, size_t... I>

@@ -82,9 +82,22 @@ private:
 /// What one formal input or output of the operator got: no tensor (optional), one, or a list (dynamic).
 using Slot = std::vector<Tensor>;
 
+/// How many tensors a formal input got, and the number of the first.
+class AnchorInstanceInfo {
+public:
+    size_t start = 0, count = 0;
+    size_t GetInstanceStart() const { return start; }
+    size_t GetInstanceNum() const { return count; }
+};
+
 class ComputeNodeInfo {
 public:
     size_t inputs = 0, outputs = 0;
+    std::vector<AnchorInstanceInfo> input_instances;
+    const AnchorInstanceInfo *GetInputInstanceInfo(size_t ir) const
+    {
+        return ir < input_instances.size() ? &input_instances[ir] : nullptr;
+    }
     size_t GetInputsNum() const { return inputs; }
     size_t GetOutputsNum() const { return outputs; }
     size_t GetIrInputsNum() const { return inputs; }

@@ -16,6 +16,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ enum Format : int {
 using graphStatus = uint32_t;
 using char_t = char;
 constexpr graphStatus GRAPH_SUCCESS = 0;
+constexpr uint32_t SUCCESS = 0;
+constexpr uint32_t FAILED = 0xFFFFFFFF;
 constexpr graphStatus GRAPH_FAILED = 0xFFFFFFFF;
 constexpr graphStatus GRAPH_PARAM_INVALID = 50331649;
 constexpr graphStatus GRAPH_NOT_CHANGED = 1343242304;
@@ -96,6 +99,7 @@ public:
     explicit Shape(std::vector<int64_t> dims) : dims_(std::move(dims)) {}
     size_t GetDimNum() const { return dims_.size(); }
     int64_t GetDim(size_t axis) const { return axis < dims_.size() ? dims_[axis] : 0; }
+    std::vector<int64_t> GetDims() const { return dims_; }
     int64_t GetShapeSize() const
     {
         int64_t count = 1;
@@ -113,6 +117,8 @@ inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xff; }
 inline uint64_t GetSizeInBytes(int64_t count, DataType type) { return count * static_cast<uint64_t>(GetSizeByDataType(type)); }
 
 }  // namespace ge
+
+#define ASCENDC_EXTERN_C extern "C"
 
 namespace gert {
 
@@ -159,9 +165,22 @@ public:
     const Shape &GetStorageShape() const { return storage_; }
     Shape &MutableOriginShape() { return origin_; }
     Shape &MutableStorageShape() { return storage_; }
+    bool operator==(const StorageShape &other) const { return origin_ == other.origin_ && storage_ == other.storage_; }
+    bool operator!=(const StorageShape &other) const { return !(*this == other); }
 
 private:
     Shape origin_, storage_;
+};
+
+class StorageFormat {
+public:
+    StorageFormat(ge::Format format) : format_(format) {}
+    ge::Format GetStorageFormat() const { return format_; }
+    ge::Format GetOriginFormat() const { return format_; }
+    operator ge::Format() const { return format_; }
+
+private:
+    ge::Format format_;
 };
 
 class CompileTimeTensorDesc {
@@ -169,7 +188,7 @@ public:
     CompileTimeTensorDesc() = default;
     CompileTimeTensorDesc(ge::DataType type, ge::Format format) : type_(type), format_(format) {}
     ge::DataType GetDataType() const { return type_; }
-    ge::Format GetFormat() const { return format_; }
+    StorageFormat GetFormat() const { return format_; }
     ge::Format GetStorageFormat() const { return format_; }
     ge::Format GetOriginFormat() const { return format_; }
 

@@ -52,6 +52,26 @@ inline std::map<std::string, OpImpl> &implementations()
 #define IMPL_OP_INFERSHAPE(op) OPMEND_HOST_IMPL(op, __COUNTER__)
 #define IMPL_OP(op) OPMEND_HOST_IMPL(op, __COUNTER__)
 
+namespace ge {
+
+/// What CheckSupported functions ask; they are compiled and never run.
+class TensorDesc {
+public:
+    Shape GetShape() const { return Shape(); }
+    DataType GetDataType() const { return DT_UNDEFINED; }
+    Format GetFormat() const { return FORMAT_ND; }
+};
+class Operator {
+public:
+    TensorDesc GetInputDescByName(const char *) const { return {}; }
+    TensorDesc GetOutputDescByName(const char *) const { return {}; }
+    TensorDesc GetInputDesc(int) const { return {}; }
+    TensorDesc GetOutputDesc(int) const { return {}; }
+    template <class T> graphStatus GetAttr(const char *, T &) const { return GRAPH_FAILED; }
+};
+
+}  // namespace ge
+
 namespace ops {
 
 enum Option { IGNORE = 0, OPTIONAL = 1, REQUIRED = 2, DYNAMIC = 3, VIRTUAL = 4 };

@@ -55,6 +55,7 @@ protected:
     virtual uint64_t GetTilingKey() const = 0;
     virtual ge::graphStatus GetWorkspaceSize() = 0;
     virtual ge::graphStatus PostTiling() = 0;
+    virtual void DumpTilingInfo() {}
 
     gert::TilingContext *context_ = nullptr;
     uint32_t blockDim_ = 0;
