@@ -42,6 +42,20 @@ def test_a_form_builds_runs_and_is_seen(name: str, tmp_path: Path, cache: Path, 
     assert {e.outcome for e in case_evidence(ran.side, ran.report["launches"])} == {"passed"}
 
 
+def test_torch_computing_inside_a_registered_operator_is_seen(tmp_path: Path, cache: Path, server: ForkServer) -> None:
+    task = write(tmp_path / "add_task", "torch-library-without-schema")
+    unit = task / "kernel" / "add.asc"
+    unit.write_text(unit.read_text().replace("    return z;", "    return z.mul(1.0);"))
+    result = build(task / "kernel", level=3, cache=cache / "builds")
+    assert result.ok and result.so_path, result.log
+    folder = materialise(tmp_path / "c", task_dir=task, wrapper="model_new_ascendc.py", module_so=result.so_path)
+    tensorfile.save(tmp_path / "in.tensors", [np.ones((3, 8), np.float32)] * 2)
+    ran = Runner(folder, result.so_path, server=server).run(tmp_path / "in.tensors", tmp_path / "out")
+    assert ran.status == "ok" and "aten.mul.Tensor" in ran.side["forward_ops"], ran
+    failed = [e for e in case_evidence(ran.side, []) if e.outcome == "failed"]
+    assert any("aten::mul" in e.detail for e in failed)
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_the_readers_do_not_fail_an_honest_form(name: str) -> None:
     wrapper, files, _ = FORMS[name]
