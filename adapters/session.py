@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adapters import scratch
 from adapters.ascendc.cpu.toolchain import CpuToolchain
 from adapters.tasks import AnyTask, load_task
 from adapters.workers.rules import RulesWorker
@@ -150,8 +151,8 @@ def resume_session(
             f"the knowledge base has changed since session {session} was opened ({opened.knowledge} then, "
             f"{knowledge.snapshot()} now): go on with that version of opmend, or start a new session"
         )
-    with tempfile.TemporaryDirectory(prefix="opmend-") as scratch:
-        task = load_candidate(Path(opened.task.path), candidate, Path(scratch), cache)
+    with tempfile.TemporaryDirectory(prefix=scratch.prefix("resume")) as folder:
+        task = load_candidate(Path(opened.task.path), candidate, Path(folder), cache)
         try:
             with log.writer(session):
                 history: list[tuple[datetime, Event]] = [(e.time, e.event()) for e in log.read(session)]
@@ -186,10 +187,10 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
         task.close()
 
 
-def load_candidate(path: Path, candidate: Candidate, scratch: Path, cache: Path) -> AnyTask:
+def load_candidate(path: Path, candidate: Candidate, folder: Path, cache: Path) -> AnyTask:
     """The task at `path` with `candidate` in place of its kernel folder."""
-    write_sources(candidate, scratch / "kernel")
-    return load_task(path, candidate_dir=scratch / "kernel", cache=cache / "references")
+    write_sources(candidate, folder / "kernel")
+    return load_task(path, candidate_dir=folder / "kernel", cache=cache / "references")
 
 
 def write_sources(candidate: Candidate, folder: Path) -> None:

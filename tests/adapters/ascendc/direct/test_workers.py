@@ -36,7 +36,7 @@ def _runs(task: DirectTask, cache: Path, workers: int) -> list[dict[str, Any]]:
     toolchain = CpuToolchain(cache, seed=3, seconds=20, memory_mb=1024, workers=workers)
     toolchain._servers = ServerPool(workers, grow_seconds=0.0)  # all of them at once, however short the cases are
     try:
-        toolchain.begin(task.candidate, 3)
+        toolchain.begin(task, task.candidate, 3)
         built = toolchain.build(task, task.candidate, 3)
         assert built.passed, built.log
         return [_plain(run) for run in toolchain.run(task, built.handle, task.cases("compact", 3))]
@@ -74,13 +74,15 @@ def test_results_come_in_order_whichever_is_ready_first() -> None:
 
 
 def test_a_caller_that_stops_early_leaves_nothing_running(task: DirectTask, cache: Path) -> None:
+    before = {p.pid for p in psutil.Process().children(recursive=True)}  # servers of other tests in this process
     toolchain = CpuToolchain(cache, seed=3, seconds=20, memory_mb=1024, workers=2)
     built = toolchain.build(task, task.candidate, 3)
     runs = toolchain.run(task, built.handle, task.cases("compact", 3))
     assert next(runs).index == 0
     runs.close()  # type: ignore[attr-defined]
     toolchain.close()
-    left = [p.cmdline() for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+    now = [p for p in psutil.Process().children(recursive=True) if p.pid not in before]
+    left = [p.cmdline() for p in now if p.status() != psutil.STATUS_ZOMBIE]
     assert not any("server.py" in " ".join(line) for line in left)
 
 
