@@ -114,9 +114,9 @@ def toolchain_for(configuration: Configuration, cache: Path) -> CpuToolchain:
 @contextmanager
 def open_session(session: str, path: Path, settings: Settings, log: SqlLog, listener: Listener) -> Iterator[Engine]:
     """Load the task and begin `session` on it; the session is owned, and its processes end, with the block."""
+    knowledge = knowledge_base()
     task = load_task(path, candidate_dir=settings.candidate, cache=settings.cache / "references")
     toolchain = toolchain_for(settings.configuration, settings.cache)
-    knowledge = knowledge_base()
     try:
         with log.writer(session):
             toolchain.begin(task, task.candidate, settings.configuration.check_level)
@@ -144,7 +144,6 @@ def resume_session(
             f"session {session} was led by a {opened.worker.kind} worker, which this version does not have"
         )
     cache = cache or default_cache()
-    toolchain = toolchain_for(opened.configuration, cache)
     knowledge = knowledge_base()
     if opened.knowledge != knowledge.snapshot():
         raise UsageError(
@@ -153,6 +152,7 @@ def resume_session(
         )
     with tempfile.TemporaryDirectory(prefix=scratch.prefix("resume")) as folder:
         task = load_candidate(Path(opened.task.path), candidate, Path(folder), cache)
+        toolchain = toolchain_for(opened.configuration, cache)
         try:
             with log.writer(session):
                 history: list[tuple[datetime, Event]] = [(e.time, e.event()) for e in log.read(session)]

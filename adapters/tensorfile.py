@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 import safetensors
 
-__all__ = ["DType", "TensorFileError", "Value", "load", "save"]
+__all__ = ["DType", "TensorFileError", "Value", "arrays_of", "load", "save"]
 
 _METADATA_KEY = "opmend"
 _MAX_HEADER_BYTES = 8 << 20
@@ -110,6 +110,15 @@ def load(path: Path, *, max_bytes: int) -> list[Value]:
         OverflowError,
     ) as error:
         raise TensorFileError(f"{path.name}: not a tensor file: {error}") from None
+
+
+def arrays_of(values: Value) -> list[np.ndarray[Any, Any]]:
+    """The arrays among `values`, flattened in order through lists, tuples and dictionaries; the rest is left out."""
+    if isinstance(values, np.ndarray):
+        return [values]
+    if isinstance(values, dict):
+        return arrays_of(list(values.values()))
+    return [array for item in values for array in arrays_of(item)] if isinstance(values, list | tuple) else []
 
 
 def _encode(value: Value, arrays: list[np.ndarray[Any, Any]], depth: int) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 
 from adapters import tensorfile
 from adapters.tasks.cases import Case, tensors
-from adapters.tensorfile import Value
 from statemachine.ports import Array
 
 _MAX_BYTES = 1 << 40
@@ -29,11 +28,11 @@ class Made:
     expected: Path
 
     def input_arrays(self) -> list[Array]:
-        return _arrays(tensorfile.load(self.inputs, max_bytes=_MAX_BYTES))
+        return tensorfile.arrays_of(tensorfile.load(self.inputs, max_bytes=_MAX_BYTES))
 
     def expected_arrays(self) -> list[Array]:
         """The reference's outputs, flattened in order."""
-        return _arrays(tensorfile.load(self.expected, max_bytes=_MAX_BYTES))
+        return tensorfile.arrays_of(tensorfile.load(self.expected, max_bytes=_MAX_BYTES))
 
     def parameters(self) -> int:
         """How many parameter tensors the reference's Model has."""
@@ -71,14 +70,6 @@ def warnings(first: Made, second: Made, name: str) -> tuple[str, ...]:
             "constructor draws them in the same order from torch's global generator"
         )
     return tuple(found)
-
-
-def _arrays(values: Value) -> list[Array]:
-    if isinstance(values, np.ndarray):
-        return [values]
-    if isinstance(values, dict):
-        return _arrays(list(values.values()))
-    return [array for item in values for array in _arrays(item)] if isinstance(values, list | tuple) else []
 
 
 def _alike(first: Sequence[Array], second: Sequence[Array], tolerance: float) -> bool:

@@ -18,8 +18,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from adapters import sandbox, scratch, tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.build import BuildResult, build
@@ -36,7 +34,7 @@ from adapters.tasks.layout import WRAPPER
 from adapters.tasks.msop import MsopTask
 from events.types import CompilerError, Evidence, SanitizerFinding
 from statemachine.candidate import Candidate
-from statemachine.ports import Array, BuildOutcome, CaseData, CaseRun, EnvironmentMissing, InfrastructureError, Task
+from statemachine.ports import BuildOutcome, CaseData, CaseRun, EnvironmentMissing, InfrastructureError, Task
 
 _MAX_OUTPUT_BYTES = 2 << 30
 
@@ -195,7 +193,7 @@ def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator) ->
     status, detail, outputs = ran.status, ran.detail, None
     if status == "ok" and ran.outputs is not None:
         try:
-            outputs = _arrays(tensorfile.load(ran.outputs, max_bytes=_MAX_OUTPUT_BYTES))
+            outputs = tensorfile.arrays_of(tensorfile.load(ran.outputs, max_bytes=_MAX_OUTPUT_BYTES))
         except (tensorfile.TensorFileError, ValueError) as error:
             status, detail = "bad-output", str(error)
     report = ran.report or {}
@@ -211,17 +209,6 @@ def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator) ->
         evidence=evidence,
         seconds=ran.seconds,
     )
-
-
-def _arrays(values: Any) -> list[Array]:
-    """The arrays among the returned values, flattened in order, as the expected ones are."""
-    if isinstance(values, np.ndarray):
-        return [values]
-    if isinstance(values, dict):
-        return _arrays(list(values.values()))
-    if isinstance(values, list | tuple):
-        return [array for item in values for array in _arrays(item)]
-    return []
 
 
 def _findings(report: dict[str, Any], handle: Built | BuiltOperator) -> tuple[SanitizerFinding, ...]:
