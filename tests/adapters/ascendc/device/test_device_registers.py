@@ -1,5 +1,5 @@
 """What a kernel leaves on its core and reads back: the register of the last extreme, the system workspace, buffers that
-no Unified Buffer holds."""
+no Unified Buffer holds, results of comparisons."""
 
 from __future__ import annotations
 
@@ -66,3 +66,20 @@ def test_touching_bytes_beyond_the_unified_buffer_ends_the_launch(
     assert device.kernels("registers", level).run_beyond(device.register(x), device.register(y), touch) == 1
     error = device.report().error
     assert error is not None and f"256 bytes at UB offset {offset} leaves the 196608-byte Unified Buffer" in error
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("loaded", [40, 97, 130])
+def test_comparing_whole_repeats_leaves_the_results_of_loaded_elements_known(
+    device: Device, dtype: type, loaded: int
+) -> None:
+    """Of a comparison that goes beyond what was loaded, only the bits beyond are unknown, one by one."""
+    x, y = np.random.default_rng(loaded).standard_normal(loaded).astype(dtype), np.zeros(200, dtype)
+    run = device.kernels("registers").run_positive
+    half = int(dtype == np.float16)
+    assert run(device.register(x), device.register(y), loaded, loaded, half) == 0
+    assert device.report().findings == []
+    np.testing.assert_array_equal(y[:loaded], np.maximum(x, 0))
+    device.reset()
+    assert run(device.register(x), device.register(y), loaded, loaded + 1, half) == 0
+    assert device.report().kinds == {"ub-uninitialised"}

@@ -111,9 +111,45 @@ __global__ __aicore__ void beyond_kernel(GM_ADDR x, GM_ADDR y, int32_t touch)
     out.FreeTensor(b);
 }
 
+// y = x where x > 0, else 0, for the first `stored` elements: compared by whole repeats, of which `loaded` were loaded.
+template <class T>
+__aicore__ void positive(GM_ADDR x, GM_ADDR y, int32_t loaded, int32_t stored)
+{
+    TPipe pipe;
+    TBuf<> in, bits, out;
+    pipe.InitBuffer(in, 1024);
+    pipe.InitBuffer(bits, 256);
+    pipe.InitBuffer(out, 1024);
+    GlobalTensor<T> from, to;
+    from.SetGlobalBuffer(reinterpret_cast<__gm__ T *>(x), loaded);
+    to.SetGlobalBuffer(reinterpret_cast<__gm__ T *>(y), stored);
+    auto a = in.Get<T>(), b = out.Get<T>();
+    auto mask = bits.Get<uint8_t>();
+    const int32_t whole = (loaded * sizeof(T) + 255) / 256 * 256 / sizeof(T);
+    DataCopyPad(a, from, {1, static_cast<uint16_t>(loaded * sizeof(T)), 0, 0}, {false, 0, 0, 0});
+    PipeBarrier<PIPE_ALL>();
+    Duplicate(b, static_cast<T>(0), whole);
+    Compare(mask, a, b, CMPMODE::GT, whole);
+    Select(b, mask, a, static_cast<T>(0), SELMODE::VSEL_TENSOR_SCALAR_MODE, whole);
+    PipeBarrier<PIPE_ALL>();
+    DataCopyPad(to, b, {1, static_cast<uint16_t>(stored * sizeof(T)), 0, 0});
+}
+
+__global__ __aicore__ void positive_kernel(GM_ADDR x, GM_ADDR y, int32_t loaded, int32_t stored, int32_t half_)
+{
+    half_ != 0 ? positive<half>(x, y, loaded, stored) : positive<float>(x, y, loaded, stored);
+}
+
 }  // namespace
 
 extern "C" {
+
+int run_positive(uint8_t *x, uint8_t *y, int32_t loaded, int32_t stored, int32_t half_)
+{
+    ::opmend::Launcher launch("positive", __FILE__, __LINE__, 1, nullptr, nullptr);
+    launch(positive_kernel, x, y, loaded, stored, half_);
+    return 0;
+}
 
 int run_beyond(uint8_t *x, uint8_t *y, int32_t touch)
 {
