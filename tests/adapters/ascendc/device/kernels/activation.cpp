@@ -121,6 +121,15 @@ __global__ __aicore__ void fill_from_stack(GM_ADDR y, uint32_t blocks, uint32_t 
     DataCopyUB2GMImpl((__gm__ int16_t *)y, (__ubuf__ int16_t *)rest.GetPhyAddr(), {1, static_cast<uint16_t>(blocks), 0, 0});
 }
 
+/// Every core writes how many vector cores its block has.
+__global__ __aicore__ void typed_for_other_parts(GM_ADDR y)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_VECTOR_CORE);
+    GlobalTensor<int32_t> out;
+    out.SetGlobalBuffer((__gm__ int32_t *)y);
+    out.SetValue(GetBlockIdx() * 16, static_cast<int32_t>(GetSubBlockNum()));
+}
+
 template <class... P, class... A>
 int launch(void (*kernel)(P...), A... args)
 {
@@ -142,3 +151,4 @@ extern "C" int run_operation(const char *name, int dtype, uint8_t *a, uint32_t a
 }
 
 extern "C" int run_stack(uint8_t *y, uint32_t blocks, uint32_t taken) { return launch(fill_from_stack, y, blocks, taken); }
+extern "C" int run_typed(uint8_t *y) { return launch(typed_for_other_parts, y); }
