@@ -37,6 +37,7 @@
 #include "api/workspace.h"
 
 #include "lib/math.h"
+#include "lib/matmul/tiling_data.h"
 #include "lib/reduce.h"
 #include "lib/softmax.h"
 #include "lib/softmax_family.h"
