@@ -1,4 +1,5 @@
-"""What a kernel leaves on its core and reads back: the register of the last extreme, the system workspace."""
+"""What a kernel leaves on its core and reads back: the register of the last extreme, the system workspace, buffers that
+no Unified Buffer holds."""
 
 from __future__ import annotations
 
@@ -32,17 +33,36 @@ def test_an_extreme_of_bytes_never_written_is_a_finding_when_the_register_is_rea
     assert ("ub-uninitialised", "GetReduceRepeatMaxMinSpr") in found
 
 
-def test_a_system_workspace_is_set_once_per_core_and_the_users_part_lies_behind_its_16_megabytes(
+def test_a_system_workspace_is_set_once_per_core_and_the_users_part_lies_16_megabytes_behind(
     device: Device,
 ) -> None:
-    y, workspace = np.zeros(16, np.int64), np.zeros(256, np.uint8)
+    y, workspace = np.zeros(32, np.int64), np.zeros(256, np.uint8)
     assert device.kernels("registers").run_workspace(device.register(y), device.register(workspace), 1) == 0
     assert device.report().findings == []
-    assert y.reshape(2, 8)[:, :3].tolist() == [[0, 16 << 20, 64]] * 2
+    assert y.reshape(2, 16)[:, :3].tolist() == [[0, 16 << 20, 64]] * 2
 
 
 def test_asking_for_the_users_workspace_before_one_is_set_is_misuse(device: Device) -> None:
-    y, workspace = np.zeros(16, np.int64), np.zeros(256, np.uint8)
+    y, workspace = np.zeros(32, np.int64), np.zeros(256, np.uint8)
     assert device.kernels("registers").run_workspace(device.register(y), device.register(workspace), 0) == 0
     assert [(f.kind, f.api) for f in device.report().findings] == [("api-misuse", "GetUserWorkspace")]
     assert y[0] == -1
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_buffers_beyond_the_unified_buffer_do_no_harm_while_nothing_touches_them(device: Device, level: int) -> None:
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert device.kernels("registers", level).run_beyond(device.register(x), device.register(y), 0) == 0
+    np.testing.assert_array_equal(y, 2 * x)
+    assert [f.kind for f in device.report().findings] == ["ub-capacity"] * (3 if level else 0)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("touch,offset", [(1, 197632), (2, 201728), (3, 196480)])
+def test_touching_bytes_beyond_the_unified_buffer_ends_the_launch(
+    device: Device, touch: int, offset: int, level: int
+) -> None:
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert device.kernels("registers", level).run_beyond(device.register(x), device.register(y), touch) == 1
+    error = device.report().error
+    assert error is not None and f"256 bytes at UB offset {offset} leaves the 196608-byte Unified Buffer" in error

@@ -1,6 +1,8 @@
 // State that a kernel leaves on its core and reads back: the register of the last extreme, the system workspace.
 #include "kernel_operator.h"
 
+#include <stdexcept>
+
 using namespace AscendC;
 
 namespace {
@@ -67,16 +69,61 @@ __global__ __aicore__ void workspace_kernel(GM_ADDR y, GM_ADDR workspace, int32_
         SetSysWorkspace(workspace + 64);  // set already: no effect
     }
     GlobalTensor<int64_t> to;
-    to.SetGlobalBuffer(reinterpret_cast<__gm__ int64_t *>(y) + 8 * GetBlockIdx(), 8);
+    to.SetGlobalBuffer(reinterpret_cast<__gm__ int64_t *>(y) + 16 * GetBlockIdx(), 16);
     to.SetValue(0, GetSysWorkSpacePtr() == nullptr ? -1 : GetSysWorkSpacePtr() - workspace);
     to.SetValue(1, reinterpret_cast<int64_t>(GetUserWorkspace(workspace)) - reinterpret_cast<int64_t>(GetSysWorkSpacePtr()));
     SetSysWorkspaceForce(workspace + 64);
     to.SetValue(2, GetSysWorkSpacePtr() - workspace);
 }
 
+// y = 2 * x while buffers beyond the Unified Buffer's end lie idle; touch 1: a TBuf there is written, 2: a queue's tensor,
+// 3: across the end, in a buffer
+// that begins inside.
+__global__ __aicore__ void beyond_kernel(GM_ADDR x, GM_ADDR y, int32_t touch)
+{
+    TPipe pipe;
+    TBuf<> work, straddling, idle;
+    TQue<TPosition::VECOUT, 1> out, idle_queue;
+    pipe.InitBuffer(work, 1024);
+    pipe.InitBuffer(out, 1, 1024);
+    pipe.InitBuffer(straddling, 192 * 1024 - 1024);
+    pipe.InitBuffer(idle, 4096);
+    pipe.InitBuffer(idle_queue, 1, 4096);
+    GlobalTensor<float> from, to;
+    from.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), 64);
+    to.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), 64);
+    auto a = work.Get<float>();
+    DataCopy(a, from, 64);
+    PipeBarrier<PIPE_ALL>();
+    auto b = out.AllocTensor<float>();
+    Muls(straddling.Get<float>(), a, 2.0f, 64);
+    Muls(b, straddling.Get<float>(), 1.0f, 64);
+    if (touch == 1) {
+        Muls(idle.Get<float>(), a, 2.0f, 64);
+    } else if (touch == 2) {
+        DataCopy(idle_queue.AllocTensor<float>(), from, 64);
+    } else if (touch == 3) {
+        Muls(straddling.Get<float>()[(190 * 1024 - 128) / 4], a, 2.0f, 64);
+    }
+    out.EnQue(b);
+    b = out.DeQue<float>();
+    DataCopy(to, b, 64);
+    out.FreeTensor(b);
+}
+
 }  // namespace
 
 extern "C" {
+
+int run_beyond(uint8_t *x, uint8_t *y, int32_t touch)
+{
+    try {
+        ::opmend::Launcher("beyond", __FILE__, __LINE__, 1, nullptr, nullptr)(beyond_kernel, x, y, touch);
+    } catch (const std::runtime_error &) {
+        return 1;
+    }
+    return 0;
+}
 
 int run_extreme(uint8_t *x, uint8_t *y, int32_t count, int32_t half_, int32_t maximum, int32_t written)
 {
