@@ -47,7 +47,7 @@ def tilings(tmp_path_factory: pytest.TempPathFactory) -> list[list[int]]:
     folder: Path = tmp_path_factory.mktemp("tiling")
     (folder / "program.cpp").write_text(PROGRAM)
     command = [
-        "g++",
+        find_compiler().program,
         "-std=c++17",
         f"-I{HOST}",
         str(folder / "program.cpp"),
