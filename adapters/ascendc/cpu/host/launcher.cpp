@@ -165,11 +165,17 @@ ge::DataType declared(const ops::OpParamDef &formal, size_t column)
     return formal.types.empty() ? ge::DT_UNDEFINED : formal.types[std::min(column, formal.types.size() - 1)];
 }
 
-bool column_fits(const Call &call, size_t column, bool with_outputs)
+/// Whether a tensor's data type is the declared one; `bytewise`: or it is bool where one-byte integers are declared.
+bool same_type(ge::DataType given, ge::DataType wanted, bool bytewise)
+{
+    return given == wanted || (bytewise && given == ge::DT_BOOL && (wanted == ge::DT_UINT8 || wanted == ge::DT_INT8));
+}
+
+bool column_fits(const Call &call, size_t column, bool with_outputs, bool bytewise)
 {
     auto agree = [&](const auto &formals, const std::vector<gert::Slot> &slots) {
         for (size_t i = 0; i < formals.size(); ++i) {
-            if (!slots[i].empty() && slots[i][0].GetDataType() != declared(*formals[i], column)) {
+            if (!slots[i].empty() && !same_type(slots[i][0].GetDataType(), declared(*formals[i], column), bytewise)) {
                 return false;
             }
         }
@@ -187,11 +193,13 @@ void choose_column(Call &call)
     for (const auto &formal : call.op.outputs()) {
         columns = std::max(columns, formal->types.size());
     }
-    for (const bool with_outputs : {true, false}) {
-        for (size_t column = 0; column < columns; ++column) {
-            if (column_fits(call, column, with_outputs)) {
-                call.column = column;
-                return;
+    for (const bool bytewise : {false, true}) {
+        for (const bool with_outputs : {true, false}) {
+            for (size_t column = 0; column < columns; ++column) {
+                if (column_fits(call, column, with_outputs, bytewise)) {
+                    call.column = column;
+                    return;
+                }
             }
         }
     }
