@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 import safetensors
 
-__all__ = ["DType", "TensorFileError", "Value", "arrays_of", "load", "save"]
+__all__ = ["DType", "Sparse", "TensorFileError", "Value", "arrays_of", "load", "save"]
 
 _METADATA_KEY = "opmend"
 _MAX_HEADER_BYTES = 8 << 20
@@ -49,8 +49,18 @@ class DType:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """A ``torch.sparse_coo`` tensor: ``indices`` [sparse dimensions, entries], ``values`` [entries, ...]."""
+
+    indices: np.ndarray[Any, Any]
+    values: np.ndarray[Any, Any]
+    shape: tuple[int, ...]
+    coalesced: bool
+
+
 Value: TypeAlias = (
-    "np.ndarray[Any, Any] | bool | int | float | complex | str | DType"
+    "np.ndarray[Any, Any] | bool | int | float | complex | str | DType | Sparse"
     " | list[Value] | tuple[Value, ...] | dict[str, Value] | None"
 )
 
@@ -118,6 +128,8 @@ def arrays_of(values: Value) -> list[np.ndarray[Any, Any]]:
         return [values]
     if isinstance(values, dict):
         return arrays_of(list(values.values()))
+    if isinstance(values, Sparse):
+        return [values.indices, values.values]
     return [array for item in values for array in arrays_of(item)] if isinstance(values, list | tuple) else []
 
 
@@ -140,6 +152,9 @@ def _encode(value: Value, arrays: list[np.ndarray[Any, Any]], depth: int) -> Any
         return {"k": "str", "v": value}
     if isinstance(value, DType):
         return {"k": "dtype", "v": value.name}
+    if isinstance(value, Sparse):
+        parts: list[Value] = [value.indices, value.values, list(value.shape), value.coalesced]
+        return {"k": "sparse", "v": [_encode(part, arrays, depth + 1) for part in parts]}
     if isinstance(value, list | tuple):
         return {
             "k": "tuple" if isinstance(value, tuple) else "list",
@@ -190,6 +205,8 @@ def _decode(node: Any, arrays: dict[str, np.ndarray[Any, Any]], depth: int, budg
     if isinstance(raw, list):
         if kind == "complex" and len(raw) == 2:
             return complex(float.fromhex(raw[0]), float.fromhex(raw[1]))
+        if kind == "sparse":
+            return _sparse([_decode(child, arrays, depth + 1, budget) for child in raw])
         if kind == "list":
             return [_decode(child, arrays, depth + 1, budget) for child in raw]
         if kind == "tuple":
@@ -199,6 +216,15 @@ def _decode(node: Any, arrays: dict[str, np.ndarray[Any, Any]], depth: int, budg
         ):
             return {pair[0]: _decode(pair[1], arrays, depth + 1, budget) for pair in raw}
     raise TensorFileError(f"a node of kind {kind[:40]!r} does not hold what that kind needs")
+
+
+def _sparse(parts: list[Value]) -> Sparse:
+    match parts:
+        case [np.ndarray() as indices, np.ndarray() as values, list() as shape, bool() as coalesced]:
+            sizes = tuple(size for size in shape if isinstance(size, int))
+            if len(sizes) == len(shape):
+                return Sparse(indices, values, sizes, coalesced)
+    raise TensorFileError("a sparse tensor does not hold indices, values, shape and whether it is coalesced")
 
 
 def _decode_array(spec: Any) -> np.ndarray[Any, Any]:

@@ -207,6 +207,9 @@ def _to_torch(value: Any, tensorfile: ModuleType) -> Any:
         return tensor.view(torch.bfloat16) if value.dtype == ml_dtypes.bfloat16 else tensor
     if isinstance(value, tensorfile.DType):
         return getattr(torch, value.name)
+    if isinstance(value, tensorfile.Sparse):
+        indices, values = _to_torch([value.indices, value.values], tensorfile)
+        return torch.sparse_coo_tensor(indices, values, value.shape, is_coalesced=value.coalesced)
     if isinstance(value, list | tuple):
         return type(value)(_to_torch(item, tensorfile) for item in value)
     if isinstance(value, dict):
@@ -241,7 +244,7 @@ def _from_torch(value: Any, tensorfile: ModuleType, depth: int = 0) -> Any:
 
 def _tensors(values: Any) -> list[torch.Tensor]:
     if isinstance(values, torch.Tensor):
-        return [values]
+        return [values._indices(), values._values()] if values.layout == torch.sparse_coo else [values]
     if isinstance(values, list | tuple):
         return [tensor for value in values for tensor in _tensors(value)]
     return [tensor for value in values.values() for tensor in _tensors(value)] if isinstance(values, dict) else []

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from adapters.tensorfile import DType, Value
+from adapters.tensorfile import DType, Sparse, Value
 
 _SUPPORTED = {
     torch.bool, torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64,
@@ -41,6 +41,8 @@ def to_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
 
 def to_value(item: Any) -> Value:
     """Any argument a model may take: tensors, plain values, dtypes, lists, tuples and dicts of them."""
+    if isinstance(item, torch.Tensor) and item.layout == torch.sparse_coo:
+        return Sparse(to_array(item._indices()), to_array(item._values()), tuple(item.shape), item.is_coalesced())
     if isinstance(item, torch.Tensor):
         return to_array(item)
     if item is None or isinstance(item, bool | int | float | complex | str):

@@ -62,6 +62,17 @@ def test_an_honest_candidate_returns_its_output_and_is_described(run_wrapper: Ru
     )
 
 
+def test_a_sparse_argument_arrives_as_a_sparse_tensor(run_wrapper: RunWrapper, inputs: Path) -> None:
+    entries = np.array([[0, 1, 1], [2, 0, 0]])
+    sparse = tensorfile.Sparse(entries, np.array([1, 2, 4], np.float32), (2, 3), False)
+    tensorfile.save(inputs, [sparse, np.zeros((2, 3), np.float32)])
+    case = run_wrapper("        return x.coalesce().to_dense() + y")
+    assert case.status == "ok", case
+    (got,) = load(case.outputs)
+    np.testing.assert_array_equal(got, [[0, 0, 1], [6, 0, 0]])
+    assert case.side["inputs_changed"] == []
+
+
 def test_ghost_replay_leaves_the_output_poisoned(run_wrapper: RunWrapper) -> None:
     case = run_wrapper(noop=True)
     assert case.status == "ok" and len(case.report["launches"]) == 1

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters import tensorfile
-from adapters.tensorfile import DType, TensorFileError
+from adapters.tensorfile import DType, Sparse, TensorFileError
 
 DTYPES = [np.bool_, np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64,
           np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64, np.complex128]  # fmt: skip
@@ -33,8 +33,16 @@ def arrays(draw: st.DrawFn) -> np.ndarray[Any, Any]:
     return np.frombuffer(raw, dtype).reshape(shape)
 
 
+sparse = st.builds(Sparse, arrays(), arrays(), st.lists(st.integers(0, 9), max_size=3).map(tuple), st.booleans())
 leaves = st.one_of(
-    arrays(), st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(DType("float16"))
+    arrays(),
+    sparse,
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.just(DType("float16")),
 )
 values = st.recursive(
     leaves,
@@ -52,6 +60,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+    if isinstance(a, Sparse):
+        return same([a.indices, a.values, a.shape, a.coalesced], [b.indices, b.values, b.shape, b.coalesced])
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):

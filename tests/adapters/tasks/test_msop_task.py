@@ -75,6 +75,27 @@ def test_an_operator_passes_on_every_row_with_one_kernel_library_per_data_type(
         task.close()
 
 
+def test_a_kernel_that_computes_its_outputs_shape_gets_the_place_for_it(
+    folder: Path, cache: Path, toolchain: CpuToolchain
+) -> None:
+    host, kernel = folder / "answer/0/op_host/scale.cpp", folder / "answer/0/op_kernel/scale.cpp"
+    host.write_text(host.read_text().replace('Output("y")', 'Output("y").OutputShapeDependOnCompute()'))
+    text = kernel.read_text().replace("GM_ADDR y, GM_ADDR workspace", "GM_ADDR y, GM_ADDR shape, GM_ADDR workspace")
+    report = """    AscendC::GlobalTensor<uint64_t> shapes;
+    shapes.SetGlobalBuffer((__gm__ uint64_t *)shape, 9);
+    shapes.SetValue(AscendC::GetBlockIdx() == 0 ? 8 : 9, 1);
+"""
+    kernel.write_text(text.replace("    AscendC::TPipe pipe;\n", report + "    AscendC::TPipe pipe;\n"))
+    task = load(folder, cache)
+    try:
+        result = run(task, toolchain)
+        assert [case.reason for case in result.cases] == ["", "", ""]
+        found = [(f.kind, f.api) for f in result.sanitizer]
+        assert found == [("gm-out-of-bounds", "SetValue")], "nine words, and not one more"
+    finally:
+        task.close()
+
+
 def test_another_answer_is_another_candidate_and_its_wrong_numbers_fail(
     folder: Path, cache: Path, toolchain: CpuToolchain
 ) -> None:
