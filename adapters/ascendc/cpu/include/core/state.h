@@ -84,6 +84,7 @@ struct Core {
     float deq_scale = 1.0f;     ///< SetDeqScale
     bool deq_set = false;
     uint64_t sum_register = 0;  ///< the last ReduceSum of a count, as bits
+    uint64_t addresses[8][8] = {};  ///< the address registers VA0..VA7
     uint32_t merged[4] = {0, 0, 0, 0};  ///< structures of each queue that the last MrgSort took
     void *pipe = nullptr;       ///< the live TPipe
     std::vector<std::unique_ptr<Queue>> queues;

@@ -40,6 +40,11 @@
 #define __NPU_ARCH__ 2201  // Atlas A2 (dav-c220): the part that is modelled
 #endif
 
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
+
 using half = _Float16;
 using float16_t = _Float16;
 using float32_t = float;
