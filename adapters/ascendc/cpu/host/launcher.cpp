@@ -275,6 +275,20 @@ void *kernel_argument(Call &call, const ops::OpParamDef &formal, const gert::Slo
     return slot.empty() ? nullptr : slot[0].GetAddr();
 }
 
+/// One more argument when the kernel computes shapes of outputs: 9 words for each of these (rank, then dimensions).
+/// The caller's tensors keep the shape they came with. See vendor's "OutputShapeDependOnCompute".
+void add_shape_output(Call &call, std::vector<void *> &pointers)
+{
+    size_t computed = 0;
+    for (const auto &formal : call.op.outputs()) {
+        computed += formal->computed_shape ? 1 : 0;
+    }
+    if (computed != 0) {
+        call.buffers.push_back(std::make_unique<Buffer>(computed * 9 * sizeof(uint64_t), 0xff));
+        pointers.push_back(call.buffers.back()->data());
+    }
+}
+
 bool keyed_classes(const std::string &op)
 {
     for (const auto &[name, make] : opmend_host::tiling_classes()) {
@@ -333,6 +347,7 @@ __attribute__((visibility("default"))) void opmend_host_run(const char *aclnn, c
     for (size_t i = 0; i < call.op.outputs().size(); ++i) {
         pointers.push_back(kernel_argument(call, *call.op.outputs()[i], call.context.outputs[i]));
     }
+    add_shape_output(call, pointers);
     size_t workspace = 0;
     for (const size_t bytes : call.context.workspaces) {
         workspace += (bytes + 511) / 512 * 512;

@@ -30,6 +30,7 @@
 #include "api/reduce_repeat.h"
 #include "api/select.h"
 #include "api/sort.h"
+#include "api/stack_buffer.h"
 #include "api/sync.h"
 #include "api/tensor.h"
 #include "api/transpose.h"
@@ -38,8 +39,10 @@
 #include "api/workspace.h"
 
 #include "lib/math.h"
+#include "lib/matmul/tiling_data.h"
 #include "lib/reduce.h"
 #include "lib/softmax.h"
+#include "lib/softmax_family.h"
 
 #include "api/unsupported.h"
 

@@ -76,10 +76,23 @@ enum KernelMetaType {
     KERNEL_TYPE_MIX_AIC_1_2 = static_cast<int>(opmend::TaskType::Mix12),
     KERNEL_TYPE_MIX_AIV_1_0 = KERNEL_TYPE_AIV_ONLY,
     KERNEL_TYPE_MIX_AIC_1_0 = KERNEL_TYPE_AIC_ONLY,
+    KERNEL_TYPE_AICORE = 100,  // this and the following: types of other parts, which Atlas A2's build passes over
+    KERNEL_TYPE_VECTORCORE,
+    KERNEL_TYPE_MIX_AICORE,
+    KERNEL_TYPE_MIX_VECTOR_CORE,
 };
 
-#define KERNEL_TASK_TYPE_DEFAULT(type) ::opmend::rt::require_task(static_cast<::opmend::TaskType>(type))
-#define KERNEL_TASK_TYPE(key, type) ::opmend::rt::require_task(static_cast<::opmend::TaskType>(type))
+namespace opmend {
+inline void name_task(KernelMetaType type)
+{
+    if (type < KERNEL_TYPE_AICORE) {
+        rt::require_task(static_cast<TaskType>(type));
+    }
+}
+}  // namespace opmend
+
+#define KERNEL_TASK_TYPE_DEFAULT(type) ::opmend::name_task(type)
+#define KERNEL_TASK_TYPE(key, type) ::opmend::name_task(type)
 #define ASCEND_IS_AIV (::opmend::g_core->aiv)
 #define ASCEND_IS_AIC (!::opmend::g_core->aiv)
 #define g_coreType (::opmend::g_core->aiv ? ::AscendC::AIV : ::AscendC::AIC)
