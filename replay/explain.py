@@ -57,7 +57,8 @@ def why(state: SessionState) -> str:
         settled = attempt.judged.settled_by if attempt.judged else ""
         return (
             f"accepted {change}: all {total} cases of the full set{left_out} are within "
-            f"{state.opened.configuration.tolerance}, no blocking device finding, and the integrity verdict is clean ({settled})"
+            f"{state.opened.configuration.tolerance}, no blocking device finding, and the integrity verdict is clean "
+            f"({settled})"
         )
     if isinstance(ended, SessionExhausted):
         best = state.best_attempt
