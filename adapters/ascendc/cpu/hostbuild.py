@@ -47,7 +47,9 @@ DATA_TYPES = {
 #: Tiling structures of the high-level functions: the device's headers have them already.
 DEVICE_STRUCTURES = frozenset({"SoftMaxTiling", "LogSoftMaxTiling", "TCubeTiling"})
 _ENTRY = re.compile(r"__global__[\s\w]*?\bvoid\s+(\w+)\s*\(|\bKERNEL_API\s+void\s+(\w+)\s*\(")
-_HOST_WORDS = re.compile(r"\bTilingContext\b|\bOpDef\b|\bOP_ADD\b|\bIMPL_OP_OPTILING\b|\bREGISTER_TILING_")
+_HOST_WORDS = re.compile(
+    r"\bTilingContext\b|\bOpDef\b|\bOP_ADD\b|\bIMPL_OP_OPTILING\b|\bREGISTER_TILING_|\bgraphStatus\s+\w+::\w"
+)
 _OP_API = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?:opdev|aclnn|aclnn_kernels)/', re.MULTILINE)
 
 

@@ -11,10 +11,12 @@
 #include "core/launch.h"
 #include "core/state.h"
 
+#include "api/address_registers.h"
 #include "api/allocator.h"
 #include "api/buffer_pool.h"
 #include "api/cast.h"
 #include "api/copy.h"
+#include "api/core_utilities.h"
 #include "api/cube_compute.h"
 #include "api/cube_load.h"
 #include "api/cube_params.h"

@@ -118,6 +118,11 @@ inline constexpr uint32_t GetUBSizeInBytes() { return TOTAL_UB_SIZE; }
 }  // namespace AscendC
 
 inline int64_t get_block_idx() { return opmend::g_core->block; }
+/// The same as a name: the device compiler's built-in value. An object, so that a variable of that name hides it.
+struct BlockIndexName {
+    operator int64_t() const { return get_block_idx(); }
+};
+inline constexpr BlockIndexName block_idx{};
 inline int64_t get_block_num() { return opmend::g_core->block_num; }
 inline int64_t get_subblockid() { return opmend::g_core->sub; }
 

@@ -39,6 +39,14 @@
 #ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 2201  // Atlas A2 (dav-c220): the part that is modelled
 #endif
+#ifndef __CCE_AICORE__
+#define __CCE_AICORE__ 220  // the same, in the name that device code of older releases asks for
+#endif
+
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
 
 using half = _Float16;
 using float16_t = _Float16;
