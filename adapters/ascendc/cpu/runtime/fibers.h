@@ -13,6 +13,7 @@
 
 #include "cross_flags.h"
 #include "memory.h"
+#include "recorder.h"
 #include "unified_buffer.h"
 
 namespace opmend {
@@ -164,6 +165,9 @@ void resume(Fiber &fiber)
     g_core = &fiber.core;
     current_cross = &fiber.cross;
     swapcontext(&scheduler, &fiber.context);
+    if (fiber.core.recording) {
+        rt::recorder_step();
+    }
     g_core = nullptr;
     if (fiber.finished) {
         fiber.core.queues.clear();
@@ -258,6 +262,7 @@ void build_grid(TaskType task, uint64_t block_dim, int level)
             Core &core = fiber->core;
             core.fiber = fiber.get();
             core.level = level;
+            core.recording = recorder.on();
             core.index = static_cast<int>(grid->fibers.size());
             core.block = static_cast<int>(block);
             core.block_num = static_cast<int>(block_dim);

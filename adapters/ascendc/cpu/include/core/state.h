@@ -72,6 +72,7 @@ struct Core {
     size_t ub_dirty = 0;        ///< no byte of the arena from here on was written since the kernel started
     const uint8_t *stack_top = nullptr;  ///< end of the core's stack
     int level = 0;              ///< OPMEND_CHECK of the code that runs
+    bool recording = false;     ///< the flight recorder is on
     int index = 0;              ///< position among all cores of the launch
     int block = 0, block_num = 1, sub = 0, sub_num = 1;
     bool aiv = true;
