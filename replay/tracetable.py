@@ -23,9 +23,8 @@ def render_trace(report: dict[str, Any]) -> Iterator[str]:
         yield from _table([_HEAD, *(_cells(row) for row in rows)])
     wrong = next((row for row in report["records"] if row["nans"] or row["infinities"]), None)
     if wrong:
-        yield (
-            f"first NaN or infinity: {wrong['api']} {_place(wrong)}, core {wrong['core']}, iteration {wrong['iteration']}"
-        )
+        where = f"{wrong['api']} {_place(wrong)}, core {wrong['core']}, iteration {wrong['iteration']}"
+        yield f"first NaN or infinity: {where}"
     if report["dropped"]:
         yield f"{report['dropped']} more were not kept: of each place only the first few, and the first not finite"
     if not report["records"]:

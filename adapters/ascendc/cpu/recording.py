@@ -95,7 +95,7 @@ def _values(row: Recorded) -> str:
 
 
 def read_recording(raw: dict[str, Any] | None, launches: list[dict[str, Any]], places: Places) -> Recording:
-    """From what the candidate's process left (`adapters.runner.client.CaseRun.recording`); malformed rows are left out."""
+    """From what the candidate's process left (its `recording`); malformed rows are dropped."""
     if raw is None:
         return Recording()
     listed = [place if isinstance(place, dict) else {} for place in _list(raw.get("places"))]

@@ -52,12 +52,14 @@ struct Arena {
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
 
-    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote.
-    void clean(size_t dirty)
+    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote (and marked, where it marks).
+    void clean(size_t dirty, bool marked)
     {
         dirty = std::min(dirty, kUbBytes);
         std::memset(aligned_ub(), 0xff, dirty);
-        std::memset(shadow, 0, dirty);
+        if (marked) {
+            std::memset(shadow, 0, dirty);
+        }
     }
 
     uint8_t *aligned_ub()
@@ -171,7 +173,7 @@ void resume(Fiber &fiber)
     g_core = nullptr;
     if (fiber.finished) {
         fiber.core.queues.clear();
-        fiber.arena->clean(fiber.core.ub_dirty);
+        fiber.arena->clean(fiber.core.ub_dirty, fiber.core.level >= 2);
         idle_arenas.push_back(std::move(fiber.arena));
     }
 }

@@ -172,7 +172,9 @@ Buffer *rt::queue_alloc(Queue *queue)
         if ((offset < kUbBytes) == core.aiv && core.ub_dirty > offset) {
             const size_t dirty = std::min<size_t>(buffer.bytes, core.ub_dirty - offset);
             std::memset(buffer.base, 0xff, dirty);
-            std::memset(core.shadow + offset, 0, dirty);
+            if (core.level >= 2) {  // below, nobody marks anything
+                std::memset(core.shadow + offset, 0, dirty);
+            }
         }
         if (core.level >= 3) {
             core.hazards->pipes[queue->producer].join(buffer.released);
