@@ -25,6 +25,7 @@ from events.types import (
     KnowledgeRetrieved,
     PatchProposed,
     PatchRefused,
+    PostHocEvaluated,
     ProbePlanned,
     ProbeRecorded,
     RolledBack,
@@ -127,7 +128,9 @@ TRIGGERS: dict[type[Any], str] = {
 
 
 def move_of(event: Event) -> tuple[str, bool | None]:
-    """(trigger, passed) of an event. SessionOpened has none: it is the beginning. ValueError for it."""
+    """(trigger, passed) of an event. ValueError for SessionOpened, the beginning, and for what no session holds."""
+    if isinstance(event, PostHocEvaluated):
+        raise ValueError("PostHocEvaluated is said after a session, in a stream of its own; it is no move")
     if isinstance(event, SessionOpened):
         raise ValueError("SessionOpened begins a stream; it is not a move within one")
     trigger = TRIGGERS[type(event)]

@@ -23,6 +23,7 @@ from events.types import (
     KnowledgeRetrieved,
     PatchProposed,
     PatchRefused,
+    PostHocEvaluated,
     RolledBack,
     SessionAborted,
     SessionAccepted,
@@ -149,6 +150,8 @@ def apply(state: SessionState, event: Event, at: datetime) -> SessionState:
     seq = state.length
     if isinstance(event, SessionOpened):
         raise IllegalTransition(seq, "SessionOpened in the middle of a session")
+    if isinstance(event, PostHocEvaluated):
+        raise IllegalTransition(seq, "PostHocEvaluated in a session: it belongs in a stream of its own")
     trigger, passed = move_of(event)
     dest = NEXT.get((state.status, trigger, passed))
     if dest is None:
