@@ -349,7 +349,7 @@ class SessionAborted(Frozen):
 
 
 class PostHocEvaluated(Evaluated):
-    """An evaluation made when the session was over, in a stream of its own (`posthoc:<session>`, statemachine/posthoc.py).
+    """An evaluation made afterwards, in a stream of its own (`posthoc:<session>`, statemachine/posthoc.py).
 
     It is no event of the session `of` and changes nothing about it; `head` is the hash of that session's last event.
     """

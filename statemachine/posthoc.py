@@ -1,7 +1,7 @@
 """Evaluations made after a session, in a stream beside it: `posthoc:<session>` holds PostHocEvaluated and nothing else.
 
-They answer what a session did not ask (does the candidate that another rule would have selected pass the full set?), and
-so they must not be able to change what it says: another stream, with a chain of its own, that the fold refuses. Each
+They answer what a session did not ask (does the candidate that another rule would have selected pass the full set?),
+and so they must not be able to change what it says: another stream, with its own chain, that the fold refuses. Each
 names the session and the hash of its last event, so that it cannot be taken for evidence about another one.
 """
 

@@ -1,6 +1,6 @@
-"""A whole world for the real engine, made from one number: task, toolchain and worker without a compiler or a process.
+"""A whole world for the real engine, made from one number: task, toolchain and worker, no compiler, no process.
 
-What a candidate is worth is a function of its text, and what the worker proposes a function of all it is told except its
+What a candidate is worth is a function of its text, and what the worker proposes one of all it is told except its
 budgets, so two sessions in one world differ only where their rules make them differ. Numbers are compared, diagnosed
 and judged by the real engine; only the static reading of the (equal but for a comment) sources is done once.
 """

@@ -109,7 +109,7 @@ def _agreement(world: World, bounds: Bounds, names: list[str]) -> None:
             assert shadow.reason
             continue
         _counts[f"{name} known"] += 1
-        again, other = run(world, bounds, policy)
+        _, other = run(world, bounds, policy)
         assert facts(shadow.state) == facts(other), name
         _counts[f"{name} other"] += facts(other)[:3] != facts(truth)[:3]
         assert shadow.holds is None or shadow.holds == passes(world, other), shadow.because
