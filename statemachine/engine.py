@@ -22,6 +22,8 @@ from events.types import (
     SessionExhausted,
     SessionOpened,
     SessionResumed,
+    TurnTaken,
+    Usage,
 )
 from statemachine import sources
 from statemachine.briefing import brief_for, diagnosis_for
@@ -44,6 +46,9 @@ from statemachine.ports import (
 )
 from statemachine.state import SessionState, apply, begin, fold
 from statemachine.tolerance import policy
+
+#: The usage of a turn whose answer was lost: it may have been billed, so it is not zero.
+UNKNOWN = Usage(input=None, output=None, cache_read=None, cache_write=None)
 
 
 class Listener(Protocol):
@@ -157,6 +162,12 @@ class Engine:
                     isolation=toolchain.isolation(),
                 )
             )
+            if (lost := engine.state.open_turn) is not None:  # its answer died with the process that waited for it
+                engine.record(
+                    TurnTaken(
+                        conversation=lost.conversation, turn=lost.turn, usage=UNKNOWN, model=lost.model, stop="lost"
+                    )
+                )
         return engine
 
     # ------------------------------------------------------------ the loop

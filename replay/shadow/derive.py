@@ -9,7 +9,7 @@ reason: a run that would have gone on differently is not guessed at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from events.types import (
@@ -27,7 +27,7 @@ from replay.shadow.record import Record
 from statemachine.briefing import news
 from statemachine.consequences import consequences, judgement
 from statemachine.decide import Action, decide
-from statemachine.state import Attempt, SessionState, apply, begin
+from statemachine.state import Attempt, SessionState, apply, begin, changed
 
 _EFFECTS: dict[str, type[CompileFinished] | type[CompactEvaluated] | type[FullEvaluated]] = {
     "compile": CompileFinished,
@@ -91,7 +91,7 @@ def _holds(record: Record, accepted: Attempt, posthoc: Mapping[str, FullEvaluate
         return False, f"attempt {number} passes {passed} of {len(full.cases)} full cases" + (
             f", blocking: {', '.join(full.blocking)}" if full.blocking else ""
         )
-    judged = known.judged if known.full and known.judged else judgement(replace(known, full=full))
+    judged = known.judged if known.full and known.judged else judgement(changed(known, full=full))
     if judged.verdict != "clean":
         return False, f"attempt {number} is {judged.verdict}: {judged.settled_by}"
     return True, f"attempt {number} passes the full set and is clean"
@@ -202,7 +202,7 @@ class _Run:
                 "what it would have answered by then is not in the log"
             )
         worked = timedelta(seconds=asked.after.active_seconds - asked.before.active_seconds)
-        state = replace(
+        state = changed(
             state,
             last_at=state.last_at + worked,
             active_seconds=state.active_seconds + worked.total_seconds(),

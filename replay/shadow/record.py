@@ -67,19 +67,22 @@ class Record:
         seen = 0.0
         for at, event in events:
             before, state = state, apply(state, event, at)
-            if isinstance(event, SessionResumed):
+            kind = type(event)
+            if kind is SessionResumed:
                 continue
             seconds, seen = state.active_seconds - seen, state.active_seconds
             if before.status != "diagnosed":
                 record._keep(before, event, seconds)
                 continue
             asking = asking or before
+            if TRIGGERS[kind] in ("floor", "probe"):
+                continue
             if isinstance(event, PatchProposed | PatchRefused) or (
                 isinstance(event, SessionExhausted) and before.exhausted_bound is None  # it gave up
             ):
                 record.asked.append(Asked(asking, before, event, seconds))
                 asking = None
-            elif TRIGGERS[type(event)] not in ("floor", "probe"):
+            else:
                 record._keep(before, event, seconds)
                 if before.exhausted_bound is None:
                     record.asked.append(Asked(asking, before))

@@ -35,12 +35,17 @@ GROUP = "shadows: five policies over sessions of 300 events (hashes, decoding, f
 CASES = 4
 
 
-def opened() -> t.SessionOpened:
+SAVED = t.CheckpointSaved(attempt=0, candidate=samples.CANDIDATE)
+
+
+def opened(attempts: int) -> t.SessionOpened:
     first = samples.opened()
     cases = t.CaseSetRef(digest=samples.ELSEWHERE, count=CASES)
     full = t.CaseSetRef(digest=samples.NOTE, count=CASES)
     task = first.task.model_copy(update={"compact": cases, "full": full})
-    return first.model_copy(update={"task": task})
+    bounds = t.Bounds(attempts=attempts)
+    configuration = first.configuration.model_copy(update={"bounds": bounds})
+    return first.model_copy(update={"task": task, "configuration": configuration})
 
 
 def attempt(number: int) -> list[t.Event]:
@@ -66,17 +71,23 @@ def attempt(number: int) -> list[t.Event]:
 
 def trying(length: int) -> list[t.Event]:
     """As many attempts as fill the session."""
-    events: list[t.Event] = [opened(), *attempt(0)[2:]]
+    events: list[t.Event] = [opened(60), *attempt(0)[2:], SAVED]
     number = 0
-    while len(events) < length:
+    while len(events) < length - 7:
         number += 1
         events += attempt(number)
-    return events[:length]
+    ended = [
+        t.BudgetExhausted(bound="attempts", limit=number, used=number),
+        t.SessionExhausted(reason=f"the bound on attempts is reached ({number} of {number})", best=samples.CANDIDATE),
+    ]
+    resumed = t.SessionResumed(engine="0.1.0", toolchain={}, isolation={})
+    events[0] = opened(number)
+    return [events[0], *[resumed] * (length - len(events) - 2), *events[1:], *ended]
 
 
 def talking(length: int) -> list[t.Event]:
     """Five attempts, with as many turns before each patch as fill the session."""
-    events: list[t.Event] = [opened(), *attempt(0)[2:]]
+    events: list[t.Event] = [opened(5), *attempt(0)[2:], SAVED]
     turns = (length - len(events) - 5 * 5 - 2) // 10
     for number in range(1, 6):
         forensics, *rest = attempt(number)
@@ -95,7 +106,10 @@ def talking(length: int) -> list[t.Event]:
             )
         ]
         events += [forensics, *talk, *rest]
-    events += [t.BudgetExhausted(bound="attempts", limit=5, used=5), t.SessionExhausted(reason="attempts", best=None)]
+    events += [
+        t.BudgetExhausted(bound="attempts", limit=5, used=5),
+        t.SessionExhausted(reason="attempts", best=samples.CANDIDATE),
+    ]
     resumed = t.SessionResumed(engine="0.1.0", toolchain={}, isolation={})
     return [*events[:1], *[resumed] * (length - len(events)), *events[1:]]
 
