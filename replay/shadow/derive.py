@@ -112,7 +112,7 @@ class _Run:
         if action.verb in _EFFECTS and not self._is_compact_again(state, action):
             return self._effect(state, action)
         if action.verb == "anti_cheat":
-            return self._then(state, self._policy.verdict(state, self._verdict(state.current)))
+            return self._then(state, self._policy.verdict(state, lambda: self._verdict(state.current)))
         if action.verb == "forensics":
             return self._then(state, self._forensics(state))
         if action.verb == "ask":

@@ -8,6 +8,7 @@ what the answer takes for granted beside the log.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,13 +77,17 @@ class Policy:
             configuration = configuration.model_copy(update={"bounds": bounds})
         return event.model_copy(update={"task": task, "configuration": configuration})
 
-    def verdict(self, state: SessionState, judged: IntegrityJudged) -> IntegrityJudged:
-        """What the integrity gate says. Left out, it lets everything through and holds nothing against a candidate;
-        a verdict that rejects nothing stays as it is."""
+    def verdict(self, state: SessionState, judge: Callable[[], IntegrityJudged]) -> IntegrityJudged:
+        """What the integrity gate says, where `judge` says it. Left out, it lets everything through without looking and
+        holds nothing against a candidate; a verdict that rejects nothing stays as it is."""
+        if not self.anti_cheat and state.status == "full_passed":
+            now = state.current
+            return IntegrityJudged(
+                attempt=now.number, candidate=now.candidate, verdict="clean", evidence=(), settled_by="no-anti-cheat"
+            )
+        judged = judge()
         if self.anti_cheat:
             return judged
-        if state.status == "full_passed":
-            return judged.model_copy(update={"verdict": "clean", "evidence": (), "settled_by": "no-anti-cheat"})
         if judged.verdict == "tainted":
             return judged.model_copy(update={"verdict": "undetermined", "evidence": (), "settled_by": "no-anti-cheat"})
         return judged

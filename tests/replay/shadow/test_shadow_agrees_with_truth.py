@@ -41,7 +41,7 @@ class Ruled(Engine):
 
     def _follow(self, action: Action) -> None:
         if action.verb == "anti_cheat":
-            self.record(self.rules.verdict(self.state, judgement(self.state.current)))
+            self.record(self.rules.verdict(self.state, lambda: judgement(self.state.current)))
         else:
             super()._follow(action)
 
