@@ -11,17 +11,21 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from adapters.options import CACHE, PATH, toolchain_options
-from replay.commands import JSON, LOG, diff, dump, open_log, replay, sessions, verify
+from replay.commands import cost, diff, replay, sessions, verify
+from replay.options import JSON, LOG, dump, open_log
+from replay.shadow.commands import shadow
 
 if TYPE_CHECKING:
     from events.log import SqlLog
-    from events.types import CaseSet
+    from events.types import CaseSet, SessionOpened
+    from replay.again import Again
 
 VERSION = "0.1.0"
 CONFIG_FILE = "opmend.toml"
@@ -60,6 +64,14 @@ def _defaults() -> dict[str, Any]:
 def main(ctx: click.Context) -> None:
     """Repair AscendC kernels that compile, run and are wrong; and show why the result was accepted."""
     ctx.default_map = _defaults()
+    ctx.obj = _again
+
+
+def _again(opened: SessionOpened, log: SqlLog, cache: Path | None) -> AbstractContextManager[Again]:
+    """The way in for `replay --rerun` and `shadow --evaluate`, the only looking back that executes anything."""
+    from adapters.again import workbench
+
+    return workbench(opened, log, cache)
 
 
 @main.command()
@@ -223,6 +235,8 @@ main.add_command(sessions)
 main.add_command(replay)
 main.add_command(verify)
 main.add_command(diff)
+main.add_command(cost)
+main.add_command(shadow)
 
 
 @main.command()

@@ -359,6 +359,21 @@ class SessionAborted(Frozen):
     detail: str = ""
 
 
+class PostHocEvaluated(Evaluated):
+    """An evaluation made afterwards, in a stream of its own (`posthoc:<session>`, statemachine/posthoc.py).
+
+    It is no event of the session `of` and changes nothing about it; `head` is the hash of that session's last event.
+    """
+
+    type: Literal["PostHocEvaluated"] = "PostHocEvaluated"
+    of: str
+    head: Digest
+    which: CaseSet
+    toolchain: dict[str, str]
+    isolation: dict[str, str]
+    engine: str
+
+
 Event = Annotated[
     SessionOpened
     | SessionResumed
@@ -380,7 +395,8 @@ Event = Annotated[
     | SessionAccepted
     | BudgetExhausted
     | SessionExhausted
-    | SessionAborted,
+    | SessionAborted
+    | PostHocEvaluated,
     Field(discriminator="type"),
 ]
 

@@ -1,37 +1,12 @@
-"""The commands that look back: sessions, replay, verify, diff. They read a log and need no toolchain and no task."""
+"""The commands that look back: sessions, replay, cost, verify, diff. Only `replay --rerun` executes anything."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 import click
 
-if TYPE_CHECKING:
-    from events.log import SqlLog
-
-LOG = click.option(
-    "--log",
-    "log_url",
-    default=".opmend/log.db",
-    show_default=True,
-    envvar="OPMEND_LOG",
-    help="The event log: a path or a database URL.",
-)
-JSON = click.option("--json", "as_json", is_flag=True, help="Data on stdout as JSON.")
-
-
-def open_log(url: str) -> SqlLog:
-    """The log at `url`. Imported late: SQLModel takes half a second."""
-    from events.log import SqlLog
-
-    return SqlLog(url)
-
-
-def dump(value: Any) -> None:
-    """One JSON line on stdout. NaN and infinities as strings, as in the log."""
-    from events.canonical import canonical
-
-    click.echo(canonical(value).decode())
+from replay.options import JSON, LOG, dump, open_log
 
 
 @click.command()
@@ -61,17 +36,54 @@ def sessions(log_url: str, as_json: bool) -> None:
     is_flag=True,
     help="Why the candidate was accepted or not: attempts, diffs, evidence, budgets.",
 )
+@click.option("--at", "at_event", type=click.IntRange(min=0), help="The state after this event, and what came next.")
+@click.option(
+    "--rerun",
+    "again",
+    is_flag=True,
+    help="Execute the recorded candidates again and compare case by case. Exit 3: a result differs on the same "
+    "toolchain; 1: it differs on another toolchain; 0: every case agrees.",
+)
+@click.option("--cache", type=click.Path(path_type=Path), envvar="OPMEND_CACHE", help="Folder of builds (--rerun).")
 @LOG
 @JSON
-def replay(session: str, explained: bool, log_url: str, as_json: bool) -> None:
-    """Tell the story of SESSION (an id, its beginning, or `last`) from the log alone. Nothing is executed."""
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    session: str,
+    explained: bool,
+    at_event: int | None,
+    again: bool,
+    cache: Path | None,
+    log_url: str,
+    as_json: bool,
+) -> None:
+    """Tell the story of SESSION (an id, its beginning, or `last`) from the log alone.
+
+    Nothing is executed, except with --rerun.
+    """
     from events.canonical import payload_of
     from replay.explain import explain, render
     from replay.history import read_history, resolve
     from replay.story import tell
 
+    if sum((explained, at_event is not None, again)) > 1:
+        raise click.UsageError("--explain, --at and --rerun are different questions: ask one at a time")
     with open_log(log_url) as log:
         history = read_history(log, resolve(log, session))
+        if at_event is not None:
+            from replay import moment
+
+            then = moment.at(history, at_event)
+            dump(then) if as_json else click.echo("\n".join(moment.render(then)))
+            return
+        if again:
+            from replay import rerun
+
+            with ctx.obj(history.state.opened, log, cache) as bench:
+                found = rerun.rerun(history, bench, lambda what, done, of: click.echo(f"{what} of {of - 1}", err=True))
+            dump(found) if as_json else click.echo("\n".join(rerun.render(found)))
+            ctx.exit(rerun.exit_code(found))
         if explained:
             answer = explain(history, log)
             if as_json:
@@ -92,6 +104,25 @@ def replay(session: str, explained: bool, log_url: str, as_json: bool) -> None:
                 dump({**head, **orjson.loads(payload_of(event))})
             return
         click.echo("\n".join(tell(history)))
+
+
+@click.command()
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@LOG
+@JSON
+def cost(sessions: tuple[str, ...], log_url: str, as_json: bool) -> None:
+    """What SESSION... (default: every session) cost: turns, tokens and working time, per attempt and in all.
+
+    Unknown usage is shown as unknown, never as zero.
+    """
+    from replay.cost import cost as count
+    from replay.cost import render
+    from replay.history import read_history, resolve, sessions_of
+
+    with open_log(log_url) as log:
+        for name in [resolve(log, s) for s in sessions] or sessions_of(log):
+            answer = count(name, read_history(log, name).timed)
+            dump(answer) if as_json else click.echo("\n".join(render(answer)))
 
 
 @click.command()

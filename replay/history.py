@@ -11,6 +11,7 @@ from events.envelope import Envelope
 from events.errors import LogCorrupt, LogError
 from events.log import SqlLog
 from events.types import Event
+from statemachine.posthoc import is_posthoc
 from statemachine.state import IllegalTransition, SessionState, fold
 
 
@@ -43,9 +44,14 @@ def read_history(log: SqlLog, session: str) -> History:
     return History(session, envelopes, events, state)
 
 
+def sessions_of(log: SqlLog) -> list[str]:
+    """The sessions of a log in opening order, without the streams that only speak of one."""
+    return [name for name in log.sessions() if not is_posthoc(name)]
+
+
 def resolve(log: SqlLog, prefix: str) -> str:
     """The session whose id is `prefix` or begins with it, if there is exactly one; `last` is the newest."""
-    sessions = list(log.sessions())
+    sessions = sessions_of(log)
     if prefix == "last" and sessions:
         return sessions[-1]
     matches = [s for s in sessions if s.startswith(prefix)]
@@ -68,7 +74,7 @@ def summary(session: str, state: SessionState, head: str) -> dict[str, Any]:
 
 def listing(log: SqlLog) -> Iterable[dict[str, Any]]:
     """One object per session, in opening order: `{session, task, outcome, attempts, head}`; a damaged one says so."""
-    for session in log.sessions():
+    for session in sessions_of(log):
         try:
             history = read_history(log, session)
         except LogError as error:

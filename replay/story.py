@@ -18,6 +18,7 @@ from events.types import (
     KnowledgeRetrieved,
     PatchProposed,
     PatchRefused,
+    PostHocEvaluated,
     RolledBack,
     SessionAborted,
     SessionAccepted,
@@ -49,6 +50,8 @@ def line(event: Event) -> str | None:
             return f"full      {_evaluated(event)}"
         case IntegrityJudged():
             return f"integrity {event.verdict}: {event.settled_by}"
+        case PostHocEvaluated():
+            return f"afterwards attempt {event.attempt} of {event.of}, {event.which} set: {_evaluated(event)}"
         case CheckpointSaved():
             return f"saved     attempt {event.attempt} is the checkpoint"
         case RolledBack():

@@ -55,7 +55,7 @@ def verify(
 ) -> list[Finding]:
     """Findings of one session or of the whole log, in reading order; empty when all is well.
 
-    `legality` defaults to `statemachine.state.fold`. `expected_head` is compared with the hash of the last event of
+    `legality` defaults to `statemachine.posthoc.legal`. `expected_head` is compared with the hash of the last event of
     `session`. Raises NoSuchSession (also when there is no log), LogTooNew, LogUnavailable; ValueError for an
     `expected_head` without a session.
     """
@@ -76,9 +76,9 @@ def verify(
 
 
 def _machine() -> Legality:
-    from statemachine.state import fold
+    from statemachine.posthoc import legal
 
-    return fold
+    return legal
 
 
 class _Session:

@@ -62,6 +62,28 @@ def brief_for(state: SessionState, task: Task, blobs: BlobStore) -> Brief:
     )
 
 
+def news(state: SessionState) -> tuple[object, ...]:
+    """What the brief of this state says that no earlier brief of the session said, its budgets left apart.
+
+    Everything `brief_for` reads is here or was here at an earlier question: two sessions on one task whose news have
+    been equal at every question so far have asked their workers the same, but for the budgets.
+    """
+    now, attempt = state.current, subject(state)
+    return (
+        now.number,
+        now.candidate,
+        now.improved,
+        outcome_of(now),
+        state.standing,
+        restore_point(state),
+        attempt.compact,
+        attempt.full,
+        now.forensics,
+        state.refusals[-1:],
+        len(state.refusals),
+    )
+
+
 def _tried(attempt: Attempt, blobs: BlobStore) -> Tried:
     assert attempt.patch is not None
     return Tried(

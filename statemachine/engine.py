@@ -13,29 +13,25 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from events.types import (
-    BudgetExhausted,
-    CheckpointSaved,
     CompactEvaluated,
     CompileFinished,
     Configuration,
     Event,
     ForensicsRecorded,
     FullEvaluated,
-    IntegrityJudged,
-    RolledBack,
-    SessionAborted,
-    SessionAccepted,
     SessionExhausted,
     SessionOpened,
     SessionResumed,
+    TurnTaken,
+    Usage,
 )
 from statemachine import sources
 from statemachine.briefing import brief_for, diagnosis_for
 from statemachine.candidate import Candidate
-from statemachine.decide import Action, decide, restore_point
+from statemachine.consequences import consequences
+from statemachine.decide import Action, decide
 from statemachine.evaluate import evaluate
 from statemachine.intake import receive
-from statemachine.integrity.judge import judge
 from statemachine.integrity.static import read_statically
 from statemachine.machine import Live, build_machine, move_of
 from statemachine.ports import (
@@ -50,6 +46,9 @@ from statemachine.ports import (
 )
 from statemachine.state import SessionState, apply, begin, fold
 from statemachine.tolerance import policy
+
+#: The usage of a turn whose answer was lost: it may have been billed, so it is not zero.
+UNKNOWN = Usage(input=None, output=None, cache_read=None, cache_write=None)
 
 
 class Listener(Protocol):
@@ -94,14 +93,14 @@ class Engine:
             "compile": self._compile,
             "compact_eval": self._compact_eval,
             "full_eval": self._full_eval,
-            "anti_cheat": self._anti_cheat,
-            "checkpoint": self._checkpoint,
-            "accept": self._accept,
-            "rollback": self._rollback,
+            "anti_cheat": self._follow,
+            "checkpoint": self._follow,
+            "accept": self._follow,
+            "rollback": self._follow,
             "forensics": self._forensics,
             "ask": self._ask,
-            "exhaust": self._exhaust,
-            "abort": self._abort,
+            "exhaust": self._follow,
+            "abort": self._follow,
         }
         self._live = Live()
         build_machine(self._live, state.status, self._append)
@@ -163,6 +162,12 @@ class Engine:
                     isolation=toolchain.isolation(),
                 )
             )
+            if (lost := engine.state.open_turn) is not None:  # its answer died with the process that waited for it
+                engine.record(
+                    TurnTaken(
+                        conversation=lost.conversation, turn=lost.turn, usage=UNKNOWN, model=lost.model, stop="lost"
+                    )
+                )
         return engine
 
     # ------------------------------------------------------------ the loop
@@ -174,7 +179,7 @@ class Engine:
             try:
                 self._acts[action.verb](action)
             except UsageError as error:
-                self._end_aborted("broken-task", str(error))
+                self._follow(Action("abort", "broken-task", str(error)))
                 raise
         return self.state
 
@@ -245,11 +250,9 @@ class Engine:
     def _full_eval(self, action: Action) -> None:
         task = self.state.opened.task
         if task.full.digest == task.compact.digest:
-            compact = self.state.current.compact
-            assert compact is not None
-            self.record(FullEvaluated(**{**dict(compact), "type": "FullEvaluated", "seconds": 0.0}))
-            return
-        self.record(FullEvaluated(**self._evaluation("full")))
+            self._follow(action)
+        else:
+            self.record(FullEvaluated(**self._evaluation("full")))
 
     def _evaluation(self, which: Any) -> dict[str, Any]:
         now, configuration = self.state.current, self.state.opened.configuration
@@ -275,34 +278,10 @@ class Engine:
             "seconds": result.seconds,
         }
 
-    def _anti_cheat(self, action: Action) -> None:
-        now = self.state.current
-        evaluations = [e for e in (now.compact, now.full) if e is not None]
-        verdict, evidence, settled_by = judge(
-            static=now.compiled.static if now.compiled else (),
-            dynamic=[item for e in evaluations for item in e.evidence],
-            runs=[case for e in evaluations for case in e.cases],
-        )
-        self.record(
-            IntegrityJudged(
-                attempt=now.number,
-                candidate=now.candidate,
-                verdict=verdict,
-                evidence=tuple(evidence),
-                settled_by=settled_by,
-            )
-        )
-
-    def _checkpoint(self, action: Action) -> None:
-        now = self.state.current
-        self.record(CheckpointSaved(attempt=now.number, candidate=now.candidate))
-
-    def _accept(self, action: Action) -> None:
-        now = self.state.current
-        self.record(SessionAccepted(attempt=now.number, candidate=now.candidate))
-
-    def _rollback(self, action: Action) -> None:
-        self.record(RolledBack(attempt=self.state.current.number, restored=restore_point(self.state)))
+    def _follow(self, action: Action) -> None:
+        """An act that needs no port: what it records follows from the state."""
+        for event in consequences(self.state, action):
+            self.record(event)
 
     def _forensics(self, action: Action) -> None:
         diagnosis, text = diagnosis_for(self.state)
@@ -325,18 +304,3 @@ class Engine:
             self.record(SessionExhausted(reason=f"the worker gave up: {answer.reason}", best=best and best.candidate))
         else:
             self.record(receive(self.state, answer, self.ports.blobs))
-
-    def _exhaust(self, action: Action) -> None:
-        best = self.state.best_attempt
-        if action.bound and self.state.exhausted_bound is None:
-            name, limit, used = action.bound
-            self.record(BudgetExhausted(bound=name, limit=limit, used=used))
-        self.record(SessionExhausted(reason=action.reason, best=best and best.candidate))
-
-    def _abort(self, action: Action) -> None:
-        self._end_aborted(action.reason, action.detail)
-
-    def _end_aborted(self, reason: str, detail: str) -> None:
-        if self.state.status in ("patched", "built", "compact_passed") and self.state.current.judged is None:
-            self._anti_cheat(Action("anti_cheat"))
-        self.record(SessionAborted(reason=reason, detail=detail))

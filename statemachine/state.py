@@ -7,8 +7,9 @@ the machine does not allow raises `IllegalTransition` with its number: a corrupt
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, TypeVar
 
 from events.types import (
     BudgetExhausted,
@@ -23,6 +24,7 @@ from events.types import (
     KnowledgeRetrieved,
     PatchProposed,
     PatchRefused,
+    PostHocEvaluated,
     RolledBack,
     SessionAborted,
     SessionAccepted,
@@ -34,6 +36,15 @@ from events.types import (
 )
 from statemachine.machine import NEXT, TERMINAL, Status, move_of
 from statemachine.scoring import Score, improves, score
+
+Value = TypeVar("Value", "Attempt", "SessionState")
+
+
+def changed(value: Value, **fields: Any) -> Value:
+    """`value` with these fields: `dataclasses.replace` without its looking at every field, which is most of a fold."""
+    new: Value = object.__new__(type(value))
+    new.__dict__.update(value.__dict__, **fields)
+    return new
 
 
 class IllegalTransition(Exception):
@@ -97,7 +108,8 @@ class Tokens:
 
 @dataclass(frozen=True)
 class SessionState:
-    """Everything the engine decides on. `standing` is the candidate the next patch starts from."""
+    """Everything the engine decides on. `standing` is the candidate the next patch starts from; `open_turn` a turn
+    whose answer is not recorded: it is awaited, or was lost with the process."""
 
     opened: SessionOpened
     started_at: datetime
@@ -112,6 +124,7 @@ class SessionState:
     turns: int = 0
     conversations: int = 0
     conversation_turns: int = 0
+    open_turn: TurnStarted | None = None
     tokens: Tokens = field(default_factory=Tokens)
     refusals: tuple[PatchRefused, ...] = ()
     retrieved: tuple[KnowledgeRetrieved, ...] = ()
@@ -147,69 +160,73 @@ def begin(event: Event, at: datetime) -> SessionState:
 def apply(state: SessionState, event: Event, at: datetime) -> SessionState:
     """State after one more event. Raises IllegalTransition."""
     seq = state.length
-    if isinstance(event, SessionOpened):
+    kind = type(event)
+    if kind is SessionOpened:
         raise IllegalTransition(seq, "SessionOpened in the middle of a session")
+    if kind is PostHocEvaluated:
+        raise IllegalTransition(seq, "PostHocEvaluated in a session: it belongs in a stream of its own")
     trigger, passed = move_of(event)
     dest = NEXT.get((state.status, trigger, passed))
     if dest is None:
         raise IllegalTransition(seq, f"{event.type} is not allowed in state {state.status}")
-    gap = 0.0 if isinstance(event, SessionResumed) else max(0.0, (at - state.last_at).total_seconds())
-    state = replace(state, status=dest, length=seq + 1, last_at=at, active_seconds=state.active_seconds + gap)
+    gap = 0.0 if kind is SessionResumed else max(0.0, (at - state.last_at).total_seconds())
+    state = changed(state, status=dest, length=seq + 1, last_at=at, active_seconds=state.active_seconds + gap)
     return _absorb(state, event, seq)
 
 
 def _absorb(state: SessionState, event: Event, seq: int) -> SessionState:
-    now = state.current
+    now = state.attempts[-1]
     match event:
+        case TurnStarted():  # most events of a session that talks: first, and nothing else is looked at
+            turns, talked = state.turns + 1, state.conversation_turns + 1
+            return changed(state, turns=turns, conversation_turns=talked, open_turn=event)
+        case TurnTaken():
+            return changed(state, tokens=state.tokens.plus(event), open_turn=None)
         case PatchProposed():
             if event.attempt != now.number + 1:
                 raise IllegalTransition(seq, f"attempt {event.attempt} follows attempt {now.number}")
             attempt = Attempt(event.attempt, event.candidate, patch=event)
-            return replace(state, attempts=(*state.attempts, attempt), standing=event.candidate)
+            return changed(state, attempts=(*state.attempts, attempt), standing=event.candidate)
         case CompileFinished():
-            state = _amend(state, replace(_same(now, event, seq), compiled=event))
+            state = _amend(state, changed(_same(now, event, seq), compiled=event))
             return state if event.passed else _settle(state)
         case CompactEvaluated():
             _consistent(state, event, seq)
-            state = _amend(state, replace(_same(now, event, seq), compact=event))
+            state = _amend(state, changed(_same(now, event, seq), compact=event))
             return state if event.passed else _settle(state)
         case FullEvaluated():
             _consistent(state, event, seq)
-            return _settle(_amend(state, replace(_same(now, event, seq), full=event)))
+            return _settle(_amend(state, changed(_same(now, event, seq), full=event)))
         case IntegrityJudged():
             if event.verdict == "clean" and any(e.outcome == "failed" for e in event.evidence):
                 raise IllegalTransition(seq, "a clean verdict with a failed check in its evidence")
-            state = _amend(state, replace(_same(now, event, seq), judged=event))
+            state = _amend(state, changed(_same(now, event, seq), judged=event))
             # A tainted candidate is never progress, whatever its numbers say.
             if event.verdict == "tainted" and state.current.improved:
-                state = replace(_amend(state, replace(state.current, improved=False)), fruitless=state.fruitless + 1)
+                state = changed(_amend(state, changed(state.current, improved=False)), fruitless=state.fruitless + 1)
             return state
         case CheckpointSaved():
             if not now.improved or now.tainted:
                 raise IllegalTransition(seq, f"attempt {now.number} is no improvement and cannot be a checkpoint")
-            state = _amend(state, replace(_same(now, event, seq), saved=True))
-            return replace(state, best=now.number, fruitless=0)
+            state = _amend(state, changed(_same(now, event, seq), saved=True))
+            return changed(state, best=now.number, fruitless=0)
         case RolledBack():
-            return replace(state, standing=event.restored, fruitless=0)
+            return changed(state, standing=event.restored, fruitless=0)
         case ForensicsRecorded():
-            return _amend(state, replace(now, forensics=event))
+            return _amend(state, changed(now, forensics=event))
         case ConversationStarted():
-            return replace(state, conversations=state.conversations + 1, conversation_turns=0)
-        case TurnStarted():
-            return replace(state, turns=state.turns + 1, conversation_turns=state.conversation_turns + 1)
-        case TurnTaken():
-            return replace(state, tokens=state.tokens.plus(event))
+            return changed(state, conversations=state.conversations + 1, conversation_turns=0)
         case KnowledgeRetrieved():
-            return replace(state, retrieved=(*state.retrieved, event))
+            return changed(state, retrieved=(*state.retrieved, event))
         case PatchRefused():
-            return replace(state, refusals=(*state.refusals, event))
+            return changed(state, refusals=(*state.refusals, event))
         case BudgetExhausted():
-            return replace(state, exhausted_bound=event)
+            return changed(state, exhausted_bound=event)
         case SessionAccepted():
             _same(now, event, seq)
-            return replace(state, ended=event)
+            return changed(state, ended=event)
         case SessionExhausted() | SessionAborted():
-            return replace(state, ended=event)
+            return changed(state, ended=event)
         case _:
             return state
 
@@ -240,7 +257,7 @@ def _same(
 
 
 def _amend(state: SessionState, attempt: Attempt) -> SessionState:
-    return replace(state, attempts=(*state.attempts[:-1], attempt))
+    return changed(state, attempts=(*state.attempts[:-1], attempt))
 
 
 def _settle(state: SessionState) -> SessionState:
@@ -249,8 +266,8 @@ def _settle(state: SessionState) -> SessionState:
     measured = now.compact is not None
     threshold = state.opened.configuration.bounds.progress
     better = measured and improves(now.score, best.score if best else None, now.full, threshold)
-    state = _amend(state, replace(now, improved=better))
-    return state if better else replace(state, fruitless=state.fruitless + 1)
+    state = _amend(state, changed(now, improved=better))
+    return state if better else changed(state, fruitless=state.fruitless + 1)
 
 
 def fold(events: Iterable[tuple[datetime, Event]]) -> SessionState:
