@@ -67,6 +67,6 @@ _ALSO = {"ub-filler": "ub-uninitialised"}
 
 
 def finding_features(kind: str, api: str) -> list[str]:
-    """Names of the features that a finding is: `finding:<kind>`, `finding:<kind>:<api>`, and those of a kind it implies."""
+    """Names of the features that a finding is: `finding:<kind>`, with its API, and those of a kind it implies."""
     kinds = [kind, *([_ALSO[kind]] if kind in _ALSO else [])]
     return [f"finding:{name}" for each in kinds for name in ((each, f"{each}:{api}") if api else (each,))]
