@@ -129,6 +129,18 @@ void rt::ub_uninitialised(const char *api, const uint8_t *address, size_t bytes)
     while (first + 1 < bytes && state[first] == 0xff) {
         ++first;
     }
+    uint8_t all = 0xff;
+    for (size_t at = first; at < bytes; ++at) {
+        all = static_cast<uint8_t>(all & state[at]);
+    }
+    if (all == 0x3f) {
+        record_here("ub-filler", api,
+                    format("byte %zu of the %zu used is DataCopyPad's filler, the first element of its block once more, or "
+                           "computed from it",
+                           first, bytes),
+                    __builtin_return_address(0));
+        return;
+    }
     const bool filler = (state[first] & 0x0f) == 0x0f;
     record_here("ub-uninitialised", api,
                 format("byte %zu of the %zu used %s", first, bytes,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.adapters.ascendc.device.harness import Device
+from tests.adapters.ascendc.device.harness import Array, Device
 
 
 @pytest.mark.parametrize("maximum", [True, False])
@@ -15,7 +15,7 @@ from tests.adapters.ascendc.device.harness import Device
 def test_the_register_holds_value_and_index_over_all_repeats_of_counter_mode(
     device: Device, dtype: type, count: int, maximum: bool
 ) -> None:
-    x = np.random.default_rng(count).permutation(count).astype(dtype)  # distinct, whatever the type's precision
+    x: Array = np.random.default_rng(count).permutation(count).astype(dtype)  # distinct, whatever the type's precision
     y = np.zeros(4, np.uint32)
     half = int(dtype == np.float16)
     assert device.kernels("registers").run_extreme(device.register(x), device.register(y), count, half, maximum, 1) == 0
@@ -74,7 +74,8 @@ def test_comparing_whole_repeats_leaves_the_results_of_loaded_elements_known(
     device: Device, dtype: type, loaded: int
 ) -> None:
     """Of a comparison that goes beyond what was loaded, only the bits beyond are unknown, one by one."""
-    x, y = np.random.default_rng(loaded).standard_normal(loaded).astype(dtype), np.zeros(200, dtype)
+    x: Array = np.random.default_rng(loaded).standard_normal(loaded).astype(dtype)
+    y: Array = np.zeros(200, dtype)
     run = device.kernels("registers").run_positive
     half = int(dtype == np.float16)
     assert run(device.register(x), device.register(y), loaded, loaded, half) == 0

@@ -98,7 +98,7 @@ inline T index_bits(uint32_t index)
 template <class T>
 inline void keep_extreme(T value, uint32_t index, uint8_t state)
 {
-    g_core->extreme_unwritten = state != kWritten;
+    g_core->extreme_unwritten = state != kWritten && state != kDummy;
     uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof(T));
     g_core->extreme_register = static_cast<uint64_t>(index) << 32 | bits;

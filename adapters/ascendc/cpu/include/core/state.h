@@ -79,7 +79,7 @@ struct Fiber;    // scheduling state, runtime only
 /// One AI core of the launch that is running.
 struct Core {
     uint8_t *ub = nullptr;      ///< the arena (memories.h): the Unified Buffer comes first
-    uint8_t *shadow = nullptr;  ///< one byte per arena byte: 0xff written, 0x0f filler, 0 never written
+    uint8_t *shadow = nullptr;  ///< one byte per arena byte: 0xff written, 0x3f dummy, 0x0f filler, 0 never written
     size_t limit = kUbBytes;    ///< arena bytes this core may touch: a vector core has the Unified Buffer only
     uint32_t tops[kMemories] = {};  ///< bytes of each memory handed out by InitBuffer
     size_t ub_dirty = 0;        ///< no byte of the arena from here on was written since the kernel started
