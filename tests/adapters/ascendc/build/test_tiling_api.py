@@ -19,7 +19,8 @@ bool softmax_shapes() {
     optiling::SoftMaxTiling plain, flash, grad;
     optiling::LogSoftMaxTiling log;
     AscendC::SoftMaxTilingFunc(shape, 4, AscendC::GetSoftMaxMinTmpSize(shape, 4, false), plain);
-    AscendC::SoftMaxFlashV2TilingFunc(shape, 2, 4, AscendC::GetSoftMaxFlashV2MaxTmpSize(shape, 2, 4, true), flash, true);
+    AscendC::SoftMaxFlashV2TilingFunc(shape, 2, 4, AscendC::GetSoftMaxFlashV2MaxTmpSize(shape, 2, 4, true), flash,
+                                      true);
     AscendC::SoftMaxGradTilingFunc(shape, 4, AscendC::GetSoftMaxGradMinTmpSize(shape, 4, true, false), grad, true);
     AscendC::LogSoftMaxTilingFunc(shape, 4, AscendC::GetLogSoftMaxMaxTmpSize(shape, 4, false), log);
     for (const auto *t : {&plain, &flash, &grad}) {
