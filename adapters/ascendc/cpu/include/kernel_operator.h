@@ -40,6 +40,7 @@
 
 #include "lib/math.h"
 #include "lib/matmul/tiling_data.h"
+#include "lib/quantise.h"
 #include "lib/reduce.h"
 #include "lib/softmax.h"
 #include "lib/softmax_family.h"

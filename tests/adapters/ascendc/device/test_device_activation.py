@@ -1,4 +1,4 @@
-"""The softmax family and PopStackBuffer against numpy."""
+"""The softmax family, quantisation and PopStackBuffer against numpy."""
 
 from __future__ import annotations
 
@@ -94,6 +94,49 @@ def test_rows_with_the_named_maximum_are_replaced(device: Device) -> None:
     want = y.reshape(ROWS, PITCH).copy()
     want[[1, 4], :40] = 0.5
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("tensors", [0, 1, 2])
+def test_quantisation_rounds_at_every_step_and_saturates(device: Device, dtype: type, tensors: int) -> None:
+    count, scales = 200, 32
+    a = normal(dtype, count, 36) * dtype(200)
+    b: Array = np.concatenate([np.linspace(0.3, 1.9, scales), np.linspace(-9, 9, scales)]).astype(dtype)
+    got = run(device, "AscendQuant", a, np.zeros(count, np.int8), b, p=[count, scales, tensors])
+    index = np.arange(count) % scales
+    scale = b[:scales][index] if tensors else b[0]
+    offset = b[scales:][index] if tensors == 2 else b[scales]
+    half = np.float16
+    want = np.rint((a.astype(half) * half(scale) + half(offset)).astype(np.float32)).clip(-128, 127)
+    assert {-128, 127} <= set(want)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f16", np.float16), ("bf16", np.uint16)])
+def test_dequantisation_scales_the_first_elements_of_each_row(device: Device, kind: str, dtype: type) -> None:
+    m, n, count = 3, 24, 19
+    a = np.random.default_rng(37).integers(-(10**6), 10**6, m * n).astype(np.int32)
+    scales = np.linspace(0.001, 0.02, 32).astype(np.float32)
+    given = scales.view(np.uint32).astype(np.uint64) | np.uint64(7 << 40) if kind == "f16" else scales
+    pitch = n if kind == "f32" else 32
+    forms = [0] if kind == "f16" else [0, 1]
+    for scalar in forms:
+        got = run(device, f"Dequant {kind}", a, np.zeros(m * pitch, dtype), given, p=[m, n, count, scalar]).reshape(
+            m, pitch
+        )
+        used = scales[0] if scalar else scales[:count]
+        want = a.reshape(m, n)[:, :count].astype(np.float32) * used
+        if kind == "bf16":
+            bits = want.view(np.uint32)
+            want = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        np.testing.assert_array_equal(got[:, :count], want.astype(dtype))
+        assert not got[:, count:].any()
+
+
+def test_one_row_of_whole_parts_is_dequantised_part_by_part(device: Device) -> None:
+    a, scales = np.arange(48, dtype=np.int32), np.arange(1, 9, dtype=np.float32)
+    got = run(device, "Dequant f32", a, np.zeros(48, np.float32), scales, p=[1, 48, 8, 0])
+    np.testing.assert_array_equal(got, a * np.tile(scales, 6))
 
 
 def test_the_rest_of_a_memory_is_one_temporary_tensor(device: Device) -> None:

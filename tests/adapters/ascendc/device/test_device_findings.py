@@ -259,7 +259,7 @@ def test_findings_of_one_place_are_one_finding_with_a_count(device: Device) -> N
     "call,name",
     [
         ("void k() { LocalTensor<int8_t> a; LoadDataWithSparse(a, a, a, 1); }", "LoadDataWithSparse"),
-        ("void k() { LocalTensor<float> a; SoftmaxFlash<float, true, false>(a, a, a); }", "SoftmaxFlash"),
+        ("void k() { LocalTensor<float> a; DropOut<float, true, false>(a, a, a); }", "DropOut"),
         ("void k() { IBSet<true>(1); }", "IBSet"),
         ("void k() { LocalTensor<half> a; RpSort16(a, a, 1); }", "RpSort16"),
         ("void k() { TQue<TPosition::CO2, 1> q; }", "TQue"),

@@ -10,24 +10,21 @@
 
 namespace optiling {
 
-BEGIN_TILING_DATA_DEF(SoftMaxTiling)
-TILING_DATA_FIELD_DEF(uint32_t, srcM);
-TILING_DATA_FIELD_DEF(uint32_t, srcK);
-TILING_DATA_FIELD_DEF(uint32_t, srcSize);
-TILING_DATA_FIELD_DEF(uint32_t, outMaxM);
-TILING_DATA_FIELD_DEF(uint32_t, outMaxK);
-TILING_DATA_FIELD_DEF(uint32_t, outMaxSize);
-TILING_DATA_FIELD_DEF(uint32_t, splitM);
-TILING_DATA_FIELD_DEF(uint32_t, splitK);
-TILING_DATA_FIELD_DEF(uint32_t, splitSize);
-TILING_DATA_FIELD_DEF(uint32_t, reduceM);
-TILING_DATA_FIELD_DEF(uint32_t, reduceK);
-TILING_DATA_FIELD_DEF(uint32_t, reduceSize);
-TILING_DATA_FIELD_DEF(uint32_t, rangeM);
-TILING_DATA_FIELD_DEF(uint32_t, tailM);
-TILING_DATA_FIELD_DEF(uint32_t, tailSplitSize);
-TILING_DATA_FIELD_DEF(uint32_t, tailReduceSize);
-END_TILING_DATA_DEF;
+/// The two softmax structures have the same members in the same order.
+#define OPMEND_HOST_SOFTMAX_TILING(name)                                                                      \
+    BEGIN_TILING_DATA_DEF(name)                                                                               \
+    TILING_DATA_FIELD_DEF(uint32_t, srcM) TILING_DATA_FIELD_DEF(uint32_t, srcK)                               \
+    TILING_DATA_FIELD_DEF(uint32_t, srcSize) TILING_DATA_FIELD_DEF(uint32_t, outMaxM)                         \
+    TILING_DATA_FIELD_DEF(uint32_t, outMaxK) TILING_DATA_FIELD_DEF(uint32_t, outMaxSize)                      \
+    TILING_DATA_FIELD_DEF(uint32_t, splitM) TILING_DATA_FIELD_DEF(uint32_t, splitK)                           \
+    TILING_DATA_FIELD_DEF(uint32_t, splitSize) TILING_DATA_FIELD_DEF(uint32_t, reduceM)                       \
+    TILING_DATA_FIELD_DEF(uint32_t, reduceK) TILING_DATA_FIELD_DEF(uint32_t, reduceSize)                      \
+    TILING_DATA_FIELD_DEF(uint32_t, rangeM) TILING_DATA_FIELD_DEF(uint32_t, tailM)                            \
+    TILING_DATA_FIELD_DEF(uint32_t, tailSplitSize) TILING_DATA_FIELD_DEF(uint32_t, tailReduceSize)            \
+    END_TILING_DATA_DEF
+OPMEND_HOST_SOFTMAX_TILING(SoftMaxTiling);
+OPMEND_HOST_SOFTMAX_TILING(LogSoftMaxTiling);
+#undef OPMEND_HOST_SOFTMAX_TILING
 
 }  // namespace optiling
 
@@ -57,39 +54,58 @@ inline void GetMeanMaxMinTmpSize(uint32_t count, uint32_t width, uint32_t, bool,
     most = least = (count * width + 255) / 256 * 256;
 }
 
-inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &shape, uint32_t width, bool)
-{
-    return opmend_tmp_size(shape, width);
-}
-inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &shape, uint32_t width, bool) { return opmend_tmp_size(shape, width); }
-inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &shape, uint32_t width, bool, bool)
-{
-    return opmend_tmp_size(shape, width);
-}
+/// The softmax family needs no temporary here: sizes are one copy of the source. `options` are the vendor's flags.
+#define OPMEND_HOST_SOFTMAX_SIZES(name)                                                            \
+    template <class... Options>                                                                    \
+    inline uint32_t name##MinTmpSize(const ge::Shape &shape, uint32_t width, Options...)           \
+    {                                                                                              \
+        return opmend_tmp_size(shape, width);                                                      \
+    }                                                                                              \
+    template <class... Options>                                                                    \
+    inline uint32_t name##MaxTmpSize(const ge::Shape &shape, uint32_t width, Options...)           \
+    {                                                                                              \
+        return opmend_tmp_size(shape, width);                                                      \
+    }
+OPMEND_HOST_SOFTMAX_SIZES(GetSoftMax)
+OPMEND_HOST_SOFTMAX_SIZES(GetSoftMaxFlash)
+OPMEND_HOST_SOFTMAX_SIZES(GetSoftMaxFlashV2)
+OPMEND_HOST_SOFTMAX_SIZES(GetSoftMaxGrad)
+OPMEND_HOST_SOFTMAX_SIZES(GetLogSoftMax)
+#undef OPMEND_HOST_SOFTMAX_SIZES
 
 /// The shape of a softmax over the last axis; how it is split is left to the device.
-inline void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t width, uint32_t, optiling::SoftMaxTiling &tiling)
+template <class Tiling>
+inline void opmend_softmax_tiling(const ge::Shape &shape, uint32_t width, Tiling &tiling)
 {
     const auto k = static_cast<uint32_t>(shape.GetDim(shape.GetDimNum() - 1));
     const auto m = k ? static_cast<uint32_t>(shape.GetShapeSize() / k) : 0;
     const uint32_t block = 32 / width;
-    tiling.set_srcM(m);
-    tiling.set_srcK(k);
-    tiling.set_srcSize(m * k);
-    tiling.set_outMaxM(m);
-    tiling.set_outMaxK(block);
-    tiling.set_outMaxSize(m * block);
-    tiling.set_splitM(m);
-    tiling.set_splitK(k);
-    tiling.set_splitSize(m * k);
-    tiling.set_reduceM(m);
-    tiling.set_reduceK(block);
-    tiling.set_reduceSize(m * block);
+    tiling.set_srcM(m), tiling.set_srcK(k), tiling.set_srcSize(m * k);
+    tiling.set_outMaxM(m), tiling.set_outMaxK(block), tiling.set_outMaxSize(m * block);
+    tiling.set_splitM(m), tiling.set_splitK(k), tiling.set_splitSize(m * k);
+    tiling.set_reduceM(m), tiling.set_reduceK(block), tiling.set_reduceSize(m * block);
     tiling.set_rangeM(1);
 }
-inline void SoftMaxGradTilingFunc(const ge::Shape &shape, uint32_t width, uint32_t local, optiling::SoftMaxTiling &tiling, bool = false)
+inline void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t width, uint32_t, optiling::SoftMaxTiling &tiling)
 {
-    SoftMaxTilingFunc(shape, width, local, tiling);
+    opmend_softmax_tiling(shape, width, tiling);
+}
+inline void SoftMaxFlashTilingFunc(const ge::Shape &shape, uint32_t width, uint32_t, optiling::SoftMaxTiling &tiling, bool = false)
+{
+    opmend_softmax_tiling(shape, width, tiling);
+}
+inline void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, uint32_t width, uint32_t, uint32_t, optiling::SoftMaxTiling &tiling,
+                                     bool, bool = false, bool = false)
+{
+    opmend_softmax_tiling(shape, width, tiling);
+}
+inline void SoftMaxGradTilingFunc(const ge::Shape &shape, uint32_t width, uint32_t, optiling::SoftMaxTiling &tiling, bool = false)
+{
+    opmend_softmax_tiling(shape, width, tiling);
+}
+inline void LogSoftMaxTilingFunc(const ge::Shape &shape, uint32_t width, uint32_t, optiling::LogSoftMaxTiling &tiling)
+{
+    opmend_softmax_tiling(shape, width, tiling);
 }
 
 }  // namespace AscendC

@@ -1,4 +1,4 @@
-// The softmax family and PopStackBuffer: a and b come in whole, y goes out whole.
+// The softmax family, quantisation and PopStackBuffer: a and b come in whole, y goes out whole.
 #include <stdexcept>
 #include <string>
 
@@ -67,6 +67,49 @@ bool gradients(const Call &call, const LocalTensor<T> &a, const LocalTensor<T> &
     return false;
 }
 
+/// p: elements, scales, and whether scale and offset are tensors (b: the scales, then the offsets) or b's first numbers.
+template <class T>
+bool quantise(const Call &call, const LocalTensor<T> &a, const LocalTensor<T> &b, const LocalTensor<int8_t> &y,
+              const LocalTensor<uint8_t> &temporary)
+{
+    if (std::string(call.name) != "AscendQuant") {
+        return false;
+    }
+    const uint32_t count = call.p[0], scales = call.p[1];
+    switch (call.p[2]) {
+        case 0: AscendQuant<T>(y, a, static_cast<float>(b.GetValue(0)), static_cast<float>(b.GetValue(scales)), count); break;
+        case 1: AscendQuant<T>(y, a, temporary, b, b.GetValue(scales), scales, count); break;
+        default: AscendQuant<T>(y, a, temporary, b, b[scales], scales, scales, count); break;
+    }
+    return true;
+}
+
+template <class D, class S>
+void dequantise(const Call &call, const LocalTensor<int32_t> &a, const LocalTensor<S> &b, const LocalTensor<D> &y,
+                const LocalTensor<uint8_t> &temporary)
+{
+    const DequantParams params{static_cast<uint32_t>(call.p[0]), static_cast<uint32_t>(call.p[1]),
+                               static_cast<uint32_t>(call.p[2])};
+    if (call.p[3] == 0) {
+        AscendDequant(y, a, b, temporary, params);
+    } else if constexpr (!std::is_same_v<S, uint64_t>) {
+        AscendDequant<D, S, DeQuantMode::DEQUANT_WITH_MULTI_ROW>(y, a, b.GetValue(0), params);
+    }
+}
+
+bool dequantised(const Call &call, TBuf<> &a, TBuf<> &b, TBuf<> &y, const LocalTensor<uint8_t> &temporary)
+{
+    const std::string name = call.name;
+    if (name == "Dequant f32") {
+        dequantise(call, a.Get<int32_t>(), b.Get<float>(), y.Get<float>(), temporary);
+    } else if (name == "Dequant f16") {
+        dequantise(call, a.Get<int32_t>(), b.Get<uint64_t>(), y.Get<half>(), temporary);
+    } else if (name == "Dequant bf16") {
+        dequantise(call, a.Get<int32_t>(), b.Get<float>(), y.Get<bfloat16_t>(), temporary);
+    }
+    return name.rfind("Dequant", 0) == 0;
+}
+
 __global__ __aicore__ void run(GM_ADDR a, GM_ADDR b, GM_ADDR y, const Call *call, int dtype)
 {
     TPipe pipe;
@@ -85,12 +128,15 @@ __global__ __aicore__ void run(GM_ADDR a, GM_ADDR b, GM_ADDR y, const Call *call
     DataCopyPad(result.Get<uint8_t>(), gm_y, DataCopyExtParams(1, call->y_bytes, 0, 0, 0), none);
     PipeBarrier<PIPE_ALL>();
     const auto temporary = work.Get<uint8_t>(), before = second.Get<uint8_t>();
-    bool known = false;
-    if (dtype == 1) {
-        known = gradients(*call, first.Get<half>(), second.Get<half>(), result.Get<half>(), temporary) ||
+    bool known = dequantised(*call, first, second, result, temporary);
+    if (known) {
+    } else if (dtype == 1) {
+        known = quantise(*call, first.Get<half>(), second.Get<half>(), result.Get<int8_t>(), temporary) ||
+                gradients(*call, first.Get<half>(), second.Get<half>(), result.Get<half>(), temporary) ||
                 rows<half, float>(*call, first.Get<half>(), before, result.Get<half>(), temporary);
     } else {
-        known = gradients(*call, first.Get<float>(), second.Get<float>(), result.Get<float>(), temporary) ||
+        known = quantise(*call, first.Get<float>(), second.Get<float>(), result.Get<int8_t>(), temporary) ||
+                gradients(*call, first.Get<float>(), second.Get<float>(), result.Get<float>(), temporary) ||
                 rows<float, float>(*call, first.Get<float>(), before, result.Get<float>(), temporary);
     }
     if (!known) {

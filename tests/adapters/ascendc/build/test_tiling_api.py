@@ -1,4 +1,4 @@
-"""The matmul tiling API of the host's stand-ins: what it fills in is legal by the vendor's table of constraints."""
+"""The tiling functions of the host's stand-ins: what they fill in is legal by the vendor's tables of constraints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,23 @@ from adapters.ascendc.cpu.hostbuild import HOST
 PROGRAM = """
 #include "tiling/tiling_api.h"
 using namespace matmul_tiling;
+/// The whole family takes the rows and columns of a shape of any rank.
+bool softmax_shapes() {
+    const ge::Shape shape(std::vector<int64_t>{4, 6, 32});
+    optiling::SoftMaxTiling plain, flash, grad;
+    optiling::LogSoftMaxTiling log;
+    AscendC::SoftMaxTilingFunc(shape, 4, AscendC::GetSoftMaxMinTmpSize(shape, 4, false), plain);
+    AscendC::SoftMaxFlashV2TilingFunc(shape, 2, 4, AscendC::GetSoftMaxFlashV2MaxTmpSize(shape, 2, 4, true), flash,
+                                      true);
+    AscendC::SoftMaxGradTilingFunc(shape, 4, AscendC::GetSoftMaxGradMinTmpSize(shape, 4, true, false), grad, true);
+    AscendC::LogSoftMaxTilingFunc(shape, 4, AscendC::GetLogSoftMaxMaxTmpSize(shape, 4, false), log);
+    for (const auto *t : {&plain, &flash, &grad}) {
+        if (t->get_srcM() != 24 || t->get_srcK() != 32 || t->GetDataSize() != 64) return false;
+    }
+    return log.get_srcM() == 24 && log.get_srcSize() == 768 && log.GetDataSize() == 64;
+}
 int main() {
+    if (!softmax_shapes()) return 2;
     const int shapes[][4] = {{1, 1, 1, 20}, {1000, 700, 320, 20}, {16, 30000, 128, 40}, {4096, 4096, 4096, 24},
                              {33, 17, 5, 3}};
     for (const auto &s : shapes) {
