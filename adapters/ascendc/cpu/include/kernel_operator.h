@@ -38,9 +38,11 @@
 #include "api/vector_scalar.h"
 #include "api/workspace.h"
 
+#include "lib/exp.h"
 #include "lib/math.h"
 #include "lib/matmul/tiling_data.h"
 #include "lib/reduce.h"
+#include "lib/select_bytes.h"
 #include "lib/softmax.h"
 #include "lib/softmax_family.h"
 
