@@ -26,6 +26,7 @@
 #include "api/intrinsics.h"
 #include "api/params.h"
 #include "api/queue.h"
+#include "api/queue_config.h"
 #include "api/reduce.h"
 #include "api/reduce_repeat.h"
 #include "api/select.h"

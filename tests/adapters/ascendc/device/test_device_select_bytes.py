@@ -34,3 +34,13 @@ def test_the_high_level_exp_takes_its_series_length(device: Device) -> None:
     a = np.linspace(-9, 2, 96, dtype=np.float32)
     got = run_operation(device, "Exp", a, np.zeros_like(a), p=[96], library="select_bytes")
     np.testing.assert_allclose(got, np.exp(a), rtol=1e-6)
+
+
+@pytest.mark.parametrize("count", [17, 20])
+def test_lanes_that_nobody_wrote_spoil_only_their_own_bit_of_a_comparison(device: Device, count: int) -> None:
+    a = np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    got = run_operation(device, "Tail", a, np.zeros_like(a), p=[count], scalar=7, library="select_bytes")
+    np.testing.assert_array_equal(got, np.where(a > 0, a, np.float32(7)))
+    one_more = np.zeros(count + 1, np.float32)  # mutant: chosen by the bit of a lane that nobody wrote
+    run_operation(device, "Tail", a, one_more, p=[count + 1], scalar=7, clean=False, library="select_bytes")
+    assert device.report().kinds == {"ub-uninitialised"}

@@ -1,4 +1,4 @@
-// Select by a mask of whole elements, and the high-level Exp: a is the source, b the mask, y the result.
+// Select by masks of whole elements and of bits, and the high-level Exp: a is the source, b the mask, y the result.
 #include <stdexcept>
 #include <string>
 
@@ -22,6 +22,12 @@ void choose(const std::string &name, TBuf<> &y, TBuf<> &a, TBuf<> &b, const int6
 {
     if (name == "Exp") {
         Exp<T, 10, false>(y.Get<T>(), a.Get<T>(), static_cast<uint32_t>(p[0]));
+        return;
+    }
+    if (name == "Tail") {  // a whole repeat is compared, p[0] elements are chosen
+        const auto bits = b.Get<uint8_t>();
+        CompareScalar(bits, a.Get<T>(), static_cast<T>(0), CMPMODE::GT, 256 / sizeof(T));
+        Select(y.Get<T>(), bits, a.Get<T>(), scalar, SELMODE::VSEL_TENSOR_SCALAR_MODE, static_cast<uint32_t>(p[0]));
         return;
     }
     SetMaskCount();
