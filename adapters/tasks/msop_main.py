@@ -107,6 +107,17 @@ def _stand_in() -> None:
             if parent:
                 setattr(sys.modules[parent], child, module)
     sys.modules["framework.utils"].check_precision = check_precision  # type: ignore[attr-defined]
+    torch.rand = _rand
+
+
+_torch_rand = torch.rand
+
+
+def _rand(*size: Any, dtype: torch.dtype | None = None, **options: Any) -> torch.Tensor:
+    """torch.rand as beside an NPU, whose uniform fill also takes integer dtypes: numbers of [0, 1), truncated."""
+    if dtype is None or dtype.is_floating_point or dtype.is_complex:
+        return _torch_rand(*size, dtype=dtype, **options)
+    return _torch_rand(*size, **options).to(dtype)
 
 
 def check_precision(

@@ -66,3 +66,13 @@ def test_another_shape_or_a_misplaced_nan_never_passes(tmp_path: Path, wrong: Ar
         assert task.own_check(0, [np.ones(4, np.float32)], [np.zeros(4, np.float32)])
     finally:
         task.close()
+
+
+def test_uniform_integers_are_made_as_beside_an_npu(tmp_path: Path) -> None:
+    addition = "\n\ndef get_init_inputs(param, device=None):\n    return [torch.rand(2, dtype=torch.int32)]\n"
+    shape = "\n\ndef get_inputs(param, device=None):\n    return [torch.ones(3, 2)]\n"
+    task = load(tmp_path, addition + shape)
+    try:
+        assert [c.expected[0].tolist() for c in task.cases("full", 1, [0])] == [[[0.0, 0.0]] * 3]
+    finally:
+        task.close()
