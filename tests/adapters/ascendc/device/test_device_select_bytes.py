@@ -44,3 +44,10 @@ def test_lanes_that_nobody_wrote_spoil_only_their_own_bit_of_a_comparison(device
     one_more = np.zeros(count + 1, np.float32)  # mutant: chosen by the bit of a lane that nobody wrote
     run_operation(device, "Tail", a, one_more, p=[count + 1], scalar=7, clean=False, library="select_bytes")
     assert device.report().kinds == {"ub-uninitialised"}
+
+
+def test_operands_that_overlap_in_part_are_reported(device: Device) -> None:
+    a = np.zeros(96, np.float32)
+    run_operation(device, "Exp of its neighbour", a, a[:80].copy(), p=[80], clean=False, library="select_bytes")
+    assert [(f.kind, f.api) for f in device.report().findings] == [("api-misuse", "Exp")]
+    assert "overlap in part" in device.report().findings[0].message

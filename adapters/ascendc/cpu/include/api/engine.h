@@ -247,7 +247,11 @@ inline void run_count(const char *api, int64_t count, Op op, const AscendC::Loca
     if (clean) {
         mark(dst.bytes(), total * sizeof(D));
     }
-    const size_t step = clean && (true && ... && apart(dst, src, total)) ? kPiece : lanes;
+    const bool whole = (true && ... && apart(dst, src, total));
+    if (!whole) {  // vendor's page of general constraints: operands are apart or the same
+        misuse(api, "source and destination overlap in part: the device does not define what %zu elements become", total);
+    }
+    const size_t step = clean && whole ? kPiece : lanes;
     for (size_t first = 0; first < total; first += step) {
         const size_t here = std::min(step, total - first);
         D result[kPiece];

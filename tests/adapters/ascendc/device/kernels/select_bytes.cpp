@@ -24,6 +24,11 @@ void choose(const std::string &name, TBuf<> &y, TBuf<> &a, TBuf<> &b, const int6
         Exp<T, 10, false>(y.Get<T>(), a.Get<T>(), static_cast<uint32_t>(p[0]));
         return;
     }
+    if (name == "Exp of its neighbour") {
+        Exp<T, 10, false>(a.Get<T>()[32 / sizeof(T)], a.Get<T>(), static_cast<uint32_t>(p[0]));
+        Adds(y.Get<T>(), a.Get<T>(), static_cast<T>(0), static_cast<int32_t>(p[0]));
+        return;
+    }
     if (name == "Tail") {  // a whole repeat is compared, p[0] elements are chosen
         const auto bits = b.Get<uint8_t>();
         CompareScalar(bits, a.Get<T>(), static_cast<T>(0), CMPMODE::GT, 256 / sizeof(T));
