@@ -26,6 +26,7 @@
 #include "api/intrinsics.h"
 #include "api/params.h"
 #include "api/queue.h"
+#include "api/queue_config.h"
 #include "api/reduce.h"
 #include "api/reduce_repeat.h"
 #include "api/select.h"
@@ -38,10 +39,12 @@
 #include "api/vector_scalar.h"
 #include "api/workspace.h"
 
+#include "lib/exp.h"
 #include "lib/math.h"
 #include "lib/matmul/tiling_data.h"
 #include "lib/quantise.h"
 #include "lib/reduce.h"
+#include "lib/select_bytes.h"
 #include "lib/softmax.h"
 #include "lib/softmax_family.h"
 

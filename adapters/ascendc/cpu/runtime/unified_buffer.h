@@ -252,7 +252,9 @@ void rt::queue_free(Queue *queue, Buffer *buffer)
 {
     if (!belongs(*queue, buffer)) {
         misused(*queue, "FreeTensor", "the tensor does not come from this queue");
-        return;
+        if (buffer == nullptr) {
+            return;
+        }  // as on the device: the tensor knows its buffer, which is free now
     }
     if (buffer->state == BufferState::Free) {
         misused(*queue, "FreeTensor", "the tensor is free already");

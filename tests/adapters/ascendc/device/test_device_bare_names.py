@@ -52,18 +52,20 @@ def test_bare_vector_names_take_masks_and_strides(
 ) -> None:
     rng = np.random.default_rng(length)
     lanes, per_block = 256 // np.dtype(dtype).itemsize, 32 // np.dtype(dtype).itemsize
+    a: Array
+    b: Array
     a, b = (
         rng.uniform(0.5, 4, 3 * lanes).astype(dtype)
         if dtype is np.float32
         else rng.integers(-30000, 30000, 3 * lanes).astype(dtype)
         for _ in range(2)
     )
-    y = rng.integers(-9, 9, 64 * per_block).astype(dtype)
+    y: Array = rng.integers(-9, 9, 64 * per_block).astype(dtype)
     element = np.arange(lanes)
     at = np.arange(3)[:, None] * repeat * per_block + element // per_block * block * per_block + element % per_block
     for name, model in (EITHER | (FLOAT if dtype is np.float32 else INTEGER)).items():
         want = y.copy()
-        result = np.asarray(model(a, b), dtype).reshape(3, lanes)
+        result: Array = np.asarray(model(a, b), dtype).reshape(3, lanes)
         want[at[:, :length]] = result[:, :length]
         got = run(device, name, a, y, b, p=[length, 3, block, repeat])
         np.testing.assert_allclose(got, want, rtol=3e-7 if name in FLOAT else 0, err_msg=name)
@@ -81,8 +83,8 @@ def test_scatter_makes_columns_of_the_blocks_in_address_registers(
     device: Device, dtype: type, apart: int, repeats: int
 ) -> None:
     width = 32 // np.dtype(dtype).itemsize
-    a = np.random.default_rng(3).integers(-999, 999, 16 * 3 * width + width).astype(dtype)
-    y = np.zeros(16 * 4 * width + 4 * width, dtype)
+    a: Array = np.random.default_rng(3).integers(-999, 999, 16 * 3 * width + width).astype(dtype)
+    y: Array = np.zeros(16 * 4 * width + 4 * width, dtype)
     want = y.copy().reshape(-1, width)
     rows = a.reshape(-1, width)
     halves = 16 // width
