@@ -16,10 +16,11 @@ inline void whole_sum(const AscendC::LocalTensor<T> &dst, const Strided<T> &src,
     }
     begin(PipeV);
     check_start("WholeReduceSum", src.tensor.bytes());
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
-        Lanes<T> lanes = read_lanes("WholeReduceSum", src, mask, static_cast<size_t>(repeat));
+    const size_t total = mask.repeats(static_cast<size_t>(std::max(repeats, 0)), Lanes<T>::kCount);
+    for (size_t repeat = 0; repeat < total; ++repeat) {
+        Lanes<T> lanes = read_lanes("WholeReduceSum", src, mask, repeat);
         if (lanes.any) {
-            put("WholeReduceSum", dst, element(dst, static_cast<size_t>(repeat) * dst_stride),
+            put("WholeReduceSum", dst, element(dst, repeat * dst_stride),
                 sum_lanes(lanes, 0, Lanes<T>::kCount), lanes.state);
         }
     }
@@ -37,8 +38,9 @@ inline void whole_extreme(const char *api, const AscendC::LocalTensor<T> &dst, c
     check_start(api, src.tensor.bytes());
     const bool pair = order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE;
     const size_t unit = pair ? 2 * sizeof(T) : order == ReduceOrder::ORDER_ONLY_INDEX ? sizeof(uint32_t) : sizeof(T);
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
-        const Lanes<T> lanes = read_lanes(api, src, mask, static_cast<size_t>(repeat));
+    const size_t total = mask.repeats(static_cast<size_t>(std::max(repeats, 0)), Lanes<T>::kCount);
+    for (size_t repeat = 0; repeat < total; ++repeat) {
+        const Lanes<T> lanes = read_lanes(api, src, mask, repeat);
         Best<T, maximum> best;
         for (size_t lane = 0; lane < Lanes<T>::kCount; ++lane) {
             if (lanes.active[lane]) {
@@ -48,7 +50,7 @@ inline void whole_extreme(const char *api, const AscendC::LocalTensor<T> &dst, c
         if (!best.any) {
             continue;
         }
-        uint8_t *at = dst.bytes() + static_cast<size_t>(repeat) * dst_stride * unit;
+        uint8_t *at = dst.bytes() + repeat * dst_stride * unit;
         switch (order) {
             case ReduceOrder::ORDER_VALUE_INDEX:
                 put(api, dst, at, best.value, lanes.state);
@@ -82,8 +84,9 @@ inline void block_reduce(const char *api, const AscendC::LocalTensor<T> &dst, co
     check_start(api, src.tensor.bytes());
     check_start(api, dst.bytes(), kBlocksPerRepeat * sizeof(T));
     constexpr size_t width = Strided<T>::kPerBlock;
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
-        Lanes<T> lanes = read_lanes(api, src, mask, static_cast<size_t>(repeat));
+    const size_t total = mask.repeats(static_cast<size_t>(std::max(repeats, 0)), Lanes<T>::kCount);
+    for (size_t repeat = 0; repeat < total; ++repeat) {
+        Lanes<T> lanes = read_lanes(api, src, mask, repeat);
         for (size_t block = 0; block < kBlocksPerRepeat; ++block) {
             Best<T, type == AscendC::ReduceType::MAX> best;
             for (size_t lane = block * width; lane < (block + 1) * width; ++lane) {
@@ -94,7 +97,7 @@ inline void block_reduce(const char *api, const AscendC::LocalTensor<T> &dst, co
             if (best.any) {
                 const T result = type == AscendC::ReduceType::SUM
                                      ? sum_lanes(lanes, block * width, (block + 1) * width) : best.value;
-                put(api, dst, element(dst, static_cast<size_t>(repeat) * dst_stride * kBlocksPerRepeat + block), result,
+                put(api, dst, element(dst, repeat * dst_stride * kBlocksPerRepeat + block), result,
                     lanes.state);
             }
         }
@@ -112,11 +115,12 @@ inline void pair_sum(const AscendC::LocalTensor<T> &dst, const Strided<T> &src, 
     begin(PipeV);
     check_start("PairReduceSum", src.tensor.bytes());
     check_start("PairReduceSum", dst.bytes());
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
-        Lanes<T> lanes = read_lanes("PairReduceSum", src, mask, static_cast<size_t>(repeat));
+    const size_t total = mask.repeats(static_cast<size_t>(std::max(repeats, 0)), Lanes<T>::kCount);
+    for (size_t repeat = 0; repeat < total; ++repeat) {
+        Lanes<T> lanes = read_lanes("PairReduceSum", src, mask, repeat);
         for (size_t pair = 0; pair < Lanes<T>::kCount / 2; ++pair) {
             if (lanes.active[2 * pair] || lanes.active[2 * pair + 1]) {
-                put("PairReduceSum", dst, dst.bytes() + static_cast<size_t>(repeat) * dst_stride * kRepeatBytes / 2 +
+                put("PairReduceSum", dst, dst.bytes() + repeat * dst_stride * kRepeatBytes / 2 +
                                               pair * sizeof(T),
                     sum_lanes(lanes, 2 * pair, 2 * pair + 2), lanes.state);
             }
