@@ -16,6 +16,7 @@ from kb.facts import Program
 from kb.model import PATTERNS, Pattern, load_patterns
 from kb.rewriting import rewrites
 from kb.snapshot import snapshot
+from statemachine.forensics.vocabulary import finding_features
 from statemachine.ports import Brief, Retrieved
 
 #: What the prior weighs beside observed features.
@@ -44,9 +45,8 @@ class PatternBase:
         """
         features = {feature.name: feature for feature in brief.features}
         for finding in brief.findings:
-            for kind in (finding.kind, f"{finding.kind}:{finding.api}" if finding.api else finding.kind):
-                seen = Feature(name=f"finding:{kind}", strength=1.0, facts={"count": float(finding.count)})
-                features.setdefault(seen.name, seen)
+            for name in finding_features(finding.kind, finding.api or ""):
+                features.setdefault(name, Feature(name=name, strength=1.0, facts={"count": float(finding.count)}))
         program = Program(brief.best_sources or brief.sources, features.values(), brief.findings)
         found: list[Retrieved] = []
         for pattern in self.patterns:

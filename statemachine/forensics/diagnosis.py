@@ -14,7 +14,7 @@ from statistics import median
 from events.types import CaseResult, Feature, Mechanism, SanitizerFinding
 from statemachine.forensics.contrast import DETECTORS, Split, attributes
 from statemachine.forensics.mechanisms import hypotheses
-from statemachine.forensics.vocabulary import meaning
+from statemachine.forensics.vocabulary import finding_features, meaning
 
 #: How many failing full cases a brief may name.
 SHOWN = 3
@@ -50,12 +50,11 @@ def _aggregate(failing: Sequence[CaseResult]) -> list[Feature]:
 def _from_runs(failing: Sequence[CaseResult], findings: Sequence[SanitizerFinding]) -> list[Feature]:
     counts: Counter[str] = Counter()
     for finding in findings:
-        counts[finding.kind] += finding.count
-        if finding.api:
-            counts[f"{finding.kind}:{finding.api}"] += finding.count
+        for name in finding_features(finding.kind, finding.api or ""):
+            counts[name] += finding.count
     features = [
-        Feature(name=f"finding:{kind}", strength=1.0, facts={"count": float(count)}, detail=f"reported {count} times")
-        for kind, count in sorted(counts.items())
+        Feature(name=name, strength=1.0, facts={"count": float(count)}, detail=f"reported {count} times")
+        for name, count in sorted(counts.items())
     ]
     statuses = Counter(case.status for case in failing if case.status != "ok")
     for status, count in sorted(statuses.items()):

@@ -60,3 +60,13 @@ def meaning(name: str) -> str:
         if name.startswith(prefix):
             return f"{text}: {name[len(prefix) :]}"
     raise KeyError(f"{name!r} is not in the forensics vocabulary (statemachine/forensics/vocabulary.py)")
+
+
+#: Findings that are also evidence for what another kind of finding is evidence for.
+_ALSO = {"ub-filler": "ub-uninitialised"}
+
+
+def finding_features(kind: str, api: str) -> list[str]:
+    """Names of the features that a finding is: `finding:<kind>`, with its API, and those of a kind it implies."""
+    kinds = [kind, *([_ALSO[kind]] if kind in _ALSO else [])]
+    return [f"finding:{name}" for each in kinds for name in ((each, f"{each}:{api}") if api else (each,))]

@@ -18,6 +18,17 @@ from statemachine.ports import UsageError
 from statemachine.tolerance import policy
 
 SCALE = Path(__file__).parent / "msop_scale"
+THROUGH_WORKSPACE = """
+    AscendC::GlobalTensor<DTYPE_X> own;
+    own.SetGlobalBuffer((__gm__ DTYPE_X *)workspace, 256);
+    if (workspace != AscendC::GetUserWorkspace(nullptr) || GetSysWorkSpacePtr() + (16 << 20) != workspace) {
+        return;
+    }
+    AscendC::PipeBarrier<PIPE_ALL>();
+    AscendC::DataCopy(own, given, data.length);
+    AscendC::PipeBarrier<PIPE_ALL>();
+    AscendC::DataCopy(made, own, data.length);
+"""
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +134,37 @@ def test_a_task_without_binding_or_candidate_is_a_usage_error(folder: Path, cach
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(UsageError, match=r"pybind\.cpp|no candidate"):
         load_task(folder, cache=cache / "references")
+
+
+@pytest.mark.parametrize("workspace,findings", [("(16 << 20) + 256", set()), ("256", {"gm-out-of-bounds"})])
+def test_bools_stand_for_bytes_and_a_workspace_has_the_frameworks_part_in_front(
+    folder: Path, cache: Path, toolchain: CpuToolchain, workspace: str, findings: set[str]
+) -> None:
+    """The kernel passes its bytes through the workspace, which a tiling function must ask for with 16 MB on top."""
+    edits = {
+        "answer/0/op_host/scale.cpp": [
+            ("(1)[0] = 0", f"(1)[0] = {workspace}"),
+            ("DataType({ge::DT_FLOAT, ", "DataType({ge::DT_UINT8, "),
+        ],
+        "answer/0/op_kernel/scale.cpp": [
+            ("AscendC::Muls(made, given, static_cast<DTYPE_X>(data.factor), data.length);", THROUGH_WORKSPACE),
+        ],
+        "validation/module.py": [("return x * self.factor", "return x.clone()")],
+        "validation/prepare_inputs.py": [
+            ('torch.rand(shape, device=device, dtype=getattr(torch, param["dtype"])) + 1', "torch.rand(shape) > 0.5")
+        ],
+    }
+    for name, pairs in edits.items():
+        text = (folder / name).read_text()
+        for old, new in pairs:
+            assert old in text
+            text = text.replace(old, new)
+        (folder / name).write_text(text)
+    (folder / "validation/test_cases.csv").write_text("case_id;shape;dtype;factor\n0;[32];bool;1\n")
+    task = load(folder, cache)
+    try:
+        result = run(task, toolchain)
+        assert [case.passed for case in result.cases] == [not findings], result.cases
+        assert {finding.kind for finding in result.sanitizer} >= findings and bool(result.sanitizer) == bool(findings)
+    finally:
+        task.close()

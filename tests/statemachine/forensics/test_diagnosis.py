@@ -9,6 +9,7 @@ import pytest
 from events.types import CaseResult, Feature, SanitizerFinding
 from statemachine.forensics import Diagnosis, brief_text, diagnose
 from statemachine.forensics.diagnosis import shown_failures
+from statemachine.forensics.vocabulary import finding_features
 
 
 def case(index: int, shape: tuple[int, ...], ok: bool, dtype: str = "float32", **extra: Any) -> CaseResult:
@@ -143,3 +144,13 @@ def test_a_right_candidate_without_findings_has_nothing_to_say() -> None:
     diagnosis = diagnose([case(0, (8,), True)])
     assert diagnosis == Diagnosis((), (), ())
     assert "0 fail" in brief_text(diagnosis, [case(0, (8,), True)])
+
+
+def test_a_filler_that_was_used_is_evidence_for_what_unset_bytes_are_evidence_for() -> None:
+    assert finding_features("ub-filler", "DataCopyPad") == [
+        "finding:ub-filler",
+        "finding:ub-filler:DataCopyPad",
+        "finding:ub-uninitialised",
+        "finding:ub-uninitialised:DataCopyPad",
+    ]
+    assert finding_features("deadlock", "") == ["finding:deadlock"]

@@ -9,9 +9,8 @@
 #include <stdexcept>
 
 #include "opmend/call.h"
+#include "opmend/device_memory.h"
 #include "opmend/opdef.h"
-
-extern "C" void opmend_gm_register(const void *base, uint64_t nbytes);
 
 namespace {
 
@@ -30,22 +29,8 @@ ops::OpDef &operator_called(const std::string &aclnn)
     return found != all.end() ? *found->second : *all.begin()->second;
 }
 
-/// Memory of one call that the kernel sees: exact extents are registered with the device's runtime while it lives.
-class Buffer {
-public:
-    Buffer(size_t bytes, int fill) : bytes_(bytes), memory_(bytes + 64)
-    {
-        std::memset(memory_.data(), fill, memory_.size());
-        opmend_gm_register(data(), bytes_);
-    }
-    Buffer(const Buffer &) = delete;
-    ~Buffer() { opmend_gm_register(data(), 0); }
-    void *data() { return reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(memory_.data()) + 31) / 32 * 32); }
-
-private:
-    size_t bytes_;
-    std::vector<uint8_t> memory_;
-};
+using opmend_call::Buffer;
+using opmend_call::Workspace;
 using Buffers = std::vector<std::unique_ptr<Buffer>>;
 
 uint16_t to_half(double value, ge::DataType type)
@@ -180,11 +165,17 @@ ge::DataType declared(const ops::OpParamDef &formal, size_t column)
     return formal.types.empty() ? ge::DT_UNDEFINED : formal.types[std::min(column, formal.types.size() - 1)];
 }
 
-bool column_fits(const Call &call, size_t column, bool with_outputs)
+/// Whether a tensor's data type is the declared one; `bytewise`: or it is bool where one-byte integers are declared.
+bool same_type(ge::DataType given, ge::DataType wanted, bool bytewise)
+{
+    return given == wanted || (bytewise && given == ge::DT_BOOL && (wanted == ge::DT_UINT8 || wanted == ge::DT_INT8));
+}
+
+bool column_fits(const Call &call, size_t column, bool with_outputs, bool bytewise)
 {
     auto agree = [&](const auto &formals, const std::vector<gert::Slot> &slots) {
         for (size_t i = 0; i < formals.size(); ++i) {
-            if (!slots[i].empty() && slots[i][0].GetDataType() != declared(*formals[i], column)) {
+            if (!slots[i].empty() && !same_type(slots[i][0].GetDataType(), declared(*formals[i], column), bytewise)) {
                 return false;
             }
         }
@@ -202,11 +193,13 @@ void choose_column(Call &call)
     for (const auto &formal : call.op.outputs()) {
         columns = std::max(columns, formal->types.size());
     }
-    for (const bool with_outputs : {true, false}) {
-        for (size_t column = 0; column < columns; ++column) {
-            if (column_fits(call, column, with_outputs)) {
-                call.column = column;
-                return;
+    for (const bool bytewise : {false, true}) {
+        for (const bool with_outputs : {true, false}) {
+            for (size_t column = 0; column < columns; ++column) {
+                if (column_fits(call, column, with_outputs, bytewise)) {
+                    call.column = column;
+                    return;
+                }
             }
         }
     }
@@ -352,8 +345,8 @@ __attribute__((visibility("default"))) void opmend_host_run(const char *aclnn, c
     for (const size_t bytes : call.context.workspaces) {
         workspace += (bytes + 511) / 512 * 512;
     }
-    call.buffers.push_back(std::make_unique<Buffer>(std::max<size_t>(workspace, 32), 0xff));
-    pointers.push_back(call.buffers.back()->data());
+    const Workspace space(workspace);
+    pointers.push_back(space.user());
     const size_t tiling_bytes = std::max<size_t>(call.context.tiling.GetDataSize(), 1);
     call.buffers.push_back(std::make_unique<Buffer>((tiling_bytes + 31) / 32 * 32, 0));
     std::memcpy(call.buffers.back()->data(), call.context.tiling.GetData(), std::min(tiling_bytes, call.context.tiling.GetCapacity()));

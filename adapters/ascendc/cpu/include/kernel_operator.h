@@ -33,6 +33,7 @@
 #include "api/transpose.h"
 #include "api/vector.h"
 #include "api/vector_scalar.h"
+#include "api/workspace.h"
 
 #include "lib/math.h"
 #include "lib/reduce.h"

@@ -62,6 +62,10 @@ void check_leftovers(const Core &core)
 
 }  // namespace
 
+/// The next `bytes` bytes of a memory. The device does not check InitBuffer (only the vendor's CPU debug build asserts):
+/// addresses beyond the Unified Buffer are handed out and do no harm until something touches them. They lie behind the
+/// arena here, where every access ends the launch. The other memories have neighbours in the arena: going beyond one of
+/// them ends the launch at once.
 uint8_t *rt::reserve(Memory memory, uint32_t bytes, const char *what)
 {
     Core &core = *g_core;
@@ -72,12 +76,17 @@ uint8_t *rt::reserve(Memory memory, uint32_t bytes, const char *what)
         report("ub-capacity", what, "InitBuffer with length 0");
     }
     if (top + rounded > range.bytes) {
-        abort_launch("ub-capacity", what,
-                     format("InitBuffer of %u bytes brings the total to %llu; the %s has %zu", bytes,
-                            static_cast<unsigned long long>(top + rounded),
-                            memory == Memory::Ub ? "Unified Buffer" : range.name, range.bytes));
+        const std::string total = format("InitBuffer of %u bytes brings the total to %llu; the %s has %zu", bytes,
+                                         static_cast<unsigned long long>(top + rounded),
+                                         memory == Memory::Ub ? "Unified Buffer" : range.name, range.bytes);
+        if (memory != Memory::Ub) {
+            abort_launch("ub-capacity", what, total);
+        }
+        if (core.level >= 1) {
+            report("ub-capacity", what, total + "; right only while nothing touches the bytes beyond");
+        }
     }
-    uint8_t *base = core.ub + range.base + top;
+    uint8_t *base = core.ub + range.base + top + (top >= range.bytes ? kArenaBytes : 0);
     top += static_cast<uint32_t>(rounded);
     return base;
 }
@@ -90,9 +99,10 @@ void rt::ub_outside(const char *api, const uint8_t *address, size_t bytes)
     if (!g_core->aiv) {
         abort_launch("ub-out-of-bounds", api, format("access of %zu bytes leaves the core's memories", bytes));
     }
+    const auto offset = static_cast<size_t>(address - g_core->ub);
     abort_launch("ub-out-of-bounds", api,
                  format("access of %zu bytes at UB offset %ld leaves the %zu-byte Unified Buffer", bytes,
-                        static_cast<long>(address - g_core->ub), kUbBytes));
+                        static_cast<long>(offset >= kArenaBytes ? offset - kArenaBytes : offset), kUbBytes));
 }
 
 void rt::ub_out_of_bounds(const char *api, bool write, long offset, size_t bytes, size_t capacity)
@@ -117,6 +127,18 @@ void rt::ub_uninitialised(const char *api, const uint8_t *address, size_t bytes)
     size_t first = 0;
     while (first + 1 < bytes && state[first] == 0xff) {
         ++first;
+    }
+    uint8_t all = 0xff;
+    for (size_t at = first; at < bytes; ++at) {
+        all = static_cast<uint8_t>(all & state[at]);
+    }
+    if (all == 0x3f) {
+        record_here("ub-filler", api,
+                    format("byte %zu of the %zu used is DataCopyPad's filler, the first element of its block once more, or "
+                           "computed from it",
+                           first, bytes),
+                    __builtin_return_address(0));
+        return;
     }
     const bool filler = (state[first] & 0x0f) == 0x0f;
     record_here("ub-uninitialised", api,

@@ -23,16 +23,21 @@ def test_gaps_are_bytes_in_global_memory_and_blocks_in_ub(device: Device) -> Non
     np.testing.assert_array_equal(got[32:], DATA[16:32])
 
 
-def test_without_padding_the_filler_is_the_first_element_and_counts_as_unset(device: Device) -> None:
+def test_without_padding_the_filler_is_the_first_element_and_its_use_is_told_apart(device: Device) -> None:
     got = arrived(device, [1, 20, 0, 0, 0, 0, 1, 0], value=7, clean=False, elements=16)
     np.testing.assert_array_equal(got, [*DATA[:10], *[DATA[0]] * 6])
     report = device.report()
-    assert report.kinds == {"ub-uninitialised"} and "filler" in report.findings[0].message
+    assert report.kinds == {"ub-filler"} and "first element" in report.findings[0].message
 
 
 def test_padding_takes_the_given_value_on_both_sides(device: Device) -> None:
     got = arrived(device, [1, 20, 0, 0, 2, 4, 1, 0], value=7, elements=16)
     np.testing.assert_array_equal(got, [7, 7, *DATA[:10], 7, 7, 7, 7])
+
+
+def test_with_padding_the_filler_is_its_value_and_may_be_used(device: Device) -> None:
+    got = arrived(device, [1, 20, 0, 0, 0, 1, 1, 0], value=7, elements=16)
+    np.testing.assert_array_equal(got, [*DATA[:10], *[7] * 6])
 
 
 def test_padding_without_a_value_is_poison(device: Device) -> None:

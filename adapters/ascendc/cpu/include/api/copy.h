@@ -2,11 +2,10 @@
 //
 // GM -> UB runs on MTE2, UB -> GM on MTE3, UB -> UB on the vector unit. Lengths and gaps of DataCopy are in 32-byte
 // blocks; the count form moves whole blocks only, as the device does. DataCopyPad moves bytes: the gap on the GM side
-// is in bytes, the gap on the UB side in blocks. Filler up to the next block: the first element of the block when both
-// paddings are 0, paddingValue when isPad, the value of SetPadValue if
-// there is one, 0xff (the device: anything) otherwise. A filler is a value nobody may use,
-// so its bytes count as never written; explicit left and right padding counts as written when its
-// value was given.
+// is in bytes, the gap on the UB side in blocks. Filler up to the next block (vendor's page "DataCopyPad", GM to UB): the
+// first element of the block when both paddings are 0, which is a known value though hardly meant (`ub-filler` when it is
+// used); else like the paddings themselves paddingValue when isPad, the value of SetPadValue if there is one: written; else
+// 0xff (the device: anything), which counts as never written.
 #ifndef OPMEND_API_COPY_H
 #define OPMEND_API_COPY_H
 
@@ -116,10 +115,12 @@ inline void pad_in(const AscendC::LocalTensor<T> &dst, const AscendC::GlobalTens
         for (size_t at = left * sizeof(T) + length; at < rounded; at += sizeof(T)) {
             std::memcpy(to + at, &filler, std::min(sizeof(T), rounded - at));
         }
-        const uint8_t padding = is_pad || g_core->pad_set ? kWritten : kFiller;
+        uint8_t padding = is_pad || g_core->pad_set ? kWritten : kFiller;
+        if (left == 0 && right == 0) {
+            padding = static_cast<uint8_t>(kDummy & state_of(to, sizeof(T)));
+        }
         mark(to, left * sizeof(T), padding);
-        mark(to + left * sizeof(T) + length, right * sizeof(T), padding);
-        mark(to + used, rounded - used, kFiller);
+        mark(to + left * sizeof(T) + length, rounded - left * sizeof(T) - length, padding);
         from += length + src_gap;
         to += rounded + dst_gap * kBlockBytes;
     }

@@ -21,21 +21,33 @@ inline bool holds(W x, W y, AscendC::CMPMODE mode)
     }
 }
 
-/// Writes the bits of `lanes` comparisons. `bit(lane)` gives a result.
-template <class U, class Bit>
-inline void put_bits(const char *api, const AscendC::LocalTensor<U> &dst, size_t first, size_t lanes, uint8_t state,
-                     Bit bit)
+/// Writes the bits of `lanes` comparisons. `bit(lane)` gives a result, `known(lane)` whether its operands were written.
+/// The state of a byte of results has one bit per result, so that a tail of less than a repeat, or of less than eight
+/// results, does not make its neighbours look unwritten. (Four known results look like filler: only a wording.)
+template <class U, class Bit, class Known>
+inline void put_bits(const char *api, const AscendC::LocalTensor<U> &dst, size_t first, size_t lanes, Bit bit,
+                     Known known)
 {
     uint8_t *at = dst.bytes() + first / 8;
     touch(api, PipeV, dst.extent(), at, lanes / 8, true);
     for (size_t byte = 0; byte < lanes / 8; ++byte) {
-        uint8_t packed = 0;
+        unsigned packed = 0, state = 0;
         for (size_t i = 0; i < 8; ++i) {
-            packed = static_cast<uint8_t>(packed | (bit(byte * 8 + i) ? 1u << i : 0u));
+            packed |= bit(byte * 8 + i) ? 1u << i : 0u;
+#if OPMEND_CHECK >= 2
+            state |= known(byte * 8 + i) ? 1u << i : 0u;
+#endif
         }
-        at[byte] = packed;
+        at[byte] = static_cast<uint8_t>(packed);
+        mark(at + byte, 1, static_cast<uint8_t>(state));
     }
-    mark(at, lanes / 8, state);
+    (void)known;
+}
+
+/// The state of one result among the eight of a byte.
+inline uint8_t state_of_bit(const uint8_t *byte, size_t bit)
+{
+    return (state_of(byte, 1) >> bit & 1) != 0 ? kWritten : kUnset;
 }
 
 /// Second operand of a comparison or a selection: a tensor or one value.
@@ -63,20 +75,18 @@ inline void compare_repeats(const char *api, const AscendC::LocalTensor<U> &dst,
     std::fill(all, all + lanes, true);
     for (size_t repeat = 0; repeat < repeats; ++repeat) {
         touch_lanes(api, src0, repeat, all, lanes, false);
-        uint8_t state = kWritten;
-        for (size_t lane = 0; lane < lanes; ++lane) {
-            state = static_cast<uint8_t>(state & state_of(src0.at(repeat, lane), sizeof(T)));
-        }
         if (src1.tensor != nullptr) {
             touch_lanes(api, src1.strided(), repeat, all, lanes, false);
-            for (size_t lane = 0; lane < lanes; ++lane) {
-                state = static_cast<uint8_t>(state & state_of(src1.strided().at(repeat, lane), sizeof(T)));
-            }
         }
-        put_bits(api, dst, repeat * lanes, lanes, state, [&](size_t lane) {
-            const T y = src1.tensor != nullptr ? load<T>(src1.strided().at(repeat, lane)) : src1.scalar;
-            return holds(static_cast<Wide<T>>(load<T>(src0.at(repeat, lane))), static_cast<Wide<T>>(y), mode);
-        });
+        bool result[lanes], known[lanes];  // before a bit is written: dst may lie over an operand
+        for (size_t lane = 0; lane < lanes; ++lane) {
+            const uint8_t *x = src0.at(repeat, lane), *y = src1.tensor != nullptr ? src1.strided().at(repeat, lane) : nullptr;
+            const T right = y != nullptr ? load<T>(y) : src1.scalar;
+            result[lane] = holds(static_cast<Wide<T>>(load<T>(x)), static_cast<Wide<T>>(right), mode);
+            known[lane] = state_of(x, sizeof(T)) == kWritten && (y == nullptr || state_of(y, sizeof(T)) == kWritten);
+        }
+        put_bits(api, dst, repeat * lanes, lanes, [&](size_t lane) { return result[lane]; },
+                 [&](size_t lane) { return known[lane]; });
     }
 }
 
@@ -126,7 +136,7 @@ inline void select(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTenso
             }
             const uint8_t *byte = bits.bytes() + (first + lane) / 8;
             touch(api, PipeV, bits.extent(), byte, 1, false);
-            state[lane] = state_of(byte, 1);
+            state[lane] = state_of_bit(byte, (first + lane) % 8);
             if ((*byte >> ((first + lane) % 8) & 1) != 0) {
                 result[lane] = load<T>(src0.at(repeat, lane));
                 state[lane] = static_cast<uint8_t>(state[lane] & state_of(src0.at(repeat, lane), sizeof(T)));

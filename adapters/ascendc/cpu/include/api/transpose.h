@@ -198,6 +198,18 @@ inline void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_S
 {
     opmend::columns_to_blocks<T>(opmend::list_of(dstList), opmend::list_of(srcList), params);
 }
+/// The form below the documented one, with bare addresses; sources in the wild call it.
+template <class T>
+inline void TransDataTo5HDImpl(T *dstList[NCHW_CONV_ADDR_LIST_SIZE], T *srcList[NCHW_CONV_ADDR_LIST_SIZE],
+                               const TransDataTo5HDParams &params)
+{
+    uint64_t to[16], from[16];
+    for (size_t i = 0; i < 16; ++i) {
+        to[i] = reinterpret_cast<uint64_t>(dstList[i]);
+        from[i] = reinterpret_cast<uint64_t>(srcList[i]);
+    }
+    TransDataTo5HD<T>(to, from, params);
+}
 /// The addresses lie in UB themselves.
 template <class T>
 inline void TransDataTo5HD(const LocalTensor<uint64_t> &dst, const LocalTensor<uint64_t> &src,

@@ -17,7 +17,8 @@ struct Extent {
 };
 
 constexpr uint8_t kWritten = 0xff;
-constexpr uint8_t kFiller = 0x0f;  ///< DataCopyPad's filler and GM padding: a value exists but means nothing
+constexpr uint8_t kFiller = 0x0f;  ///< padding of no given value, and GM padding: a value exists but means nothing
+constexpr uint8_t kDummy = 0x3f;   ///< DataCopyPad without paddings fills up with the block's first element: a known value
 constexpr uint8_t kUnset = 0x00;
 
 /// Starts one instruction on `pipe`.
@@ -64,11 +65,11 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
 #endif
 }
 
-/// Whether this core has the memory `address` lies in. Instructions on another core's memories do nothing here, as in
+/// Whether this core has the memory `address` lies in (behind the arena: a buffer beyond the Unified Buffer's end). Instructions on another core's memories do nothing here, as in
 /// the vendor's sources, where cube cores skip vector instructions and the reverse.
 inline bool present(const uint8_t *address)
 {
-    return address == nullptr || (address < g_core->ub + kUbBytes) == g_core->aiv;
+    return address == nullptr || (address < g_core->ub + kUbBytes || address >= g_core->ub + kArenaBytes) == g_core->aiv;
 }
 
 /// Raw pointers into UB are given out: anything may be written from now on.

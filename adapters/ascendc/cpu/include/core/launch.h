@@ -45,9 +45,14 @@ public:
         static_assert(sizeof...(Params) == sizeof...(Args), "a launch must pass as many arguments as the kernel takes");
         std::tuple<std::decay_t<Params>...> values(static_cast<Params>(args)...);
         std::apply([this](const auto &...value) { (record(value), ...); }, values);
-        auto body = [&] { std::apply(kernel, values); };
+        auto body = [&] {
+            g_core->sys_workspace = system_workspace;
+            std::apply(kernel, values);
+        };
         rt::launch(spec_, [](void *context) { (*static_cast<decltype(body) *>(context))(); }, &body);
     }
+
+    uint8_t *system_workspace = nullptr;  ///< what the framework sets before the kernel starts
 
 private:
     template <class T>

@@ -7,7 +7,7 @@
 #include <string>
 
 #ifndef OPMEND_AIV_CORES
-#define OPMEND_AIV_CORES 40
+#define OPMEND_AIV_CORES 48
 #endif
 
 namespace fe {
