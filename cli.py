@@ -186,15 +186,29 @@ def _finish(session: str, out: Path | None, log: SqlLog, log_url: str, as_json: 
     show_default=True,
     help="Which sets to run; full runs both.",
 )
+@click.option(
+    "--trace",
+    metavar="[CASE]",
+    is_flag=False,
+    flag_value="0",
+    help="Run one case only (0; 3; full:3) and show what every instruction wrote: statistics by line, core, iteration.",
+)
 @toolchain_options
 @JSON
 @click.pass_context
-def check(ctx: click.Context, /, task: Path, which: CaseSet, as_json: bool, **options: Any) -> None:
+def check(ctx: click.Context, /, task: Path, which: CaseSet, trace: str | None, as_json: bool, **options: Any) -> None:
     """Evaluate and judge the candidate of TASK as it stands: numbers, device findings, integrity. Repairs nothing."""
     from adapters.session import Settings, check_task
     from replay.live import LiveStory
     from replay.report import render_check
+    from replay.tracetable import render_trace
 
+    if trace is not None:
+        from adapters.trace import trace_task
+
+        traced = trace_task(task, trace, Settings.of(options))
+        dump(traced) if as_json else click.echo("\n".join(render_trace(traced)))
+        ctx.exit(0 if traced.get("status") == "ok" else 1)
     story = LiveStory("", quiet=as_json)
     with story:
         report = check_task(task, which, Settings.of(options), story.progress)

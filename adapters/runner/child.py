@@ -140,6 +140,7 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
     runtime = ctypes.CDLL(job["runtime"], mode=os.RTLD_GLOBAL | os.RTLD_NOW)
     runtime.opmend_set_noop(int(job["noop"]))
     runtime.opmend_set_core_order(int(job["reverse_cores"]))
+    _set_recorder(runtime, job["recorder"])
     initial = [_to_torch(value, tensorfile) for value in _load(job["init_inputs"], job, tensorfile)]
     inputs = [_to_torch(value, tensorfile) for value in _load(job["inputs"], job, tensorfile)]
     register = _registrar(runtime)
@@ -169,6 +170,8 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
     finally:
         side["forward_ops"] = dict(forward_spy.counts)
         side["report"] = _report(job["runtime"])
+        if job["recorder"]:
+            side["recording"] = _report(job["runtime"], "opmend_records_json")
     side["stage"] = "outputs"
     side["inputs"] = [_describe(tensor, []) for tensor in tensors]
     side["inputs_changed"] = [index for index, tensor in enumerate(tensors) if _digest(tensor) != before[index]]
@@ -275,11 +278,18 @@ def _describe(tensor: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, Any
     return described
 
 
-def _report(runtime_path: str) -> dict[str, Any] | None:
+def _set_recorder(runtime: ctypes.CDLL, bounds: list[int] | None) -> None:
+    """The flight recorder: so many instructions of a place on a core, and so many in all; or off."""
+    per_place, total = bounds or (0, 0)
+    runtime.opmend_set_recorder.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+    runtime.opmend_set_recorder(per_place, total)
+
+
+def _report(runtime_path: str, what: str = "opmend_report_json") -> dict[str, Any] | None:
     try:
-        runtime = ctypes.CDLL(runtime_path)
-        runtime.opmend_report_json.restype = ctypes.c_char_p
-        found = json.loads(runtime.opmend_report_json().decode("utf-8", "replace"))
+        ask = getattr(ctypes.CDLL(runtime_path), what)
+        ask.restype = ctypes.c_char_p
+        found = json.loads(ask().decode("utf-8", "replace"))
         return found if isinstance(found, dict) else None
     except (OSError, AttributeError, ValueError):
         return None

@@ -26,6 +26,8 @@ __all__ = ["CaseRun", "ForkServer", "Limits", "Runner", "RunnerError", "Status"]
 Status = Literal["ok", "error", "crash", "timeout", "oom", "bad-output"]
 
 _MAX_SIDE_BYTES = 32 << 20
+#: What the flight recorder keeps by default: instructions of one place on one core, and in all.
+RECORDER_BOUNDS = (8, 20_000)
 _MAX_PROCESSES = 128
 _SIGNALS = {
     4: "illegal instruction",
@@ -69,6 +71,14 @@ class CaseRun:
     side: dict[str, Any]
     printed: str = ""
     peak_bytes: int = 0
+
+    @property
+    def recording(self) -> dict[str, Any] | None:
+        """What the flight recorder kept of ``forward``, if it was on: ``records`` (launch, order, place, core,
+        iteration, dtype, count, min, max, mean, nans, infinities, first), ``places`` (api, frames), ``dropped``.
+        """
+        found = self.side.get("recording")
+        return found if isinstance(found, dict) else None
 
 
 class Runner:
@@ -124,12 +134,15 @@ class Runner:
         *,
         noop: bool = False,
         reverse_cores: bool = False,
+        recorder: bool | tuple[int, int] = False,
         init_inputs_file: Path | None = None,
     ) -> CaseRun:
         """Run ``forward`` on the values of ``inputs_file``; files go to ``out_dir``, which is emptied first.
 
         With ``noop`` launches are recorded but no kernel body runs; ``reverse_cores`` schedules the cores the other
-        way round; ``init_inputs_file`` stands in for the runner's own.
+        way round; ``recorder`` keeps statistics of what every instruction wrote (``CaseRun.recording``), of at most so
+        many at each place of the source on a core and so many in all; ``init_inputs_file`` stands in for the runner's
+        own.
 
         Raises:
             RunnerError: the fork server does not start.
@@ -157,6 +170,7 @@ class Runner:
                 "scratch": empty,
                 "noop": noop,
                 "reverse_cores": reverse_cores,
+                "recorder": RECORDER_BOUNDS if recorder is True else list(recorder) if recorder else None,
                 "seed": self._seed,
                 "wall_seconds": self._limits.wall_seconds,
                 "memory_bytes": self._limits.memory_bytes,

@@ -127,9 +127,10 @@ class OperatorRuns:
         limits: client.Limits,
         seed: int,
         server: client.ForkServer,
+        recorder: bool = False,
     ) -> None:
         self._task, self._built, self._place = task, built, place
-        self._limits, self._seed, self._server = limits, seed, server
+        self._limits, self._seed, self._server, self._recorder = limits, seed, server, recorder
         self._runner: client.Runner | None = None
         self._with: frozenset[Variant] = frozenset()
         self._folders = 0
@@ -163,7 +164,7 @@ class OperatorRuns:
         runner = self._fresh_runner()
         init = case.init if isinstance(case, MsopCase) else None
         try:
-            return runner.run(case.inputs, self._place / "out", init_inputs_file=init)
+            return runner.run(case.inputs, self._place / "out", init_inputs_file=init, recorder=self._recorder)
         except client.RunnerError as error:
             raise InfrastructureError(str(error)) from error
 

@@ -25,6 +25,7 @@ from adapters.ascendc.cpu.cache import digest_tree
 from adapters.ascendc.cpu.hostbuild import vector_cores
 from adapters.ascendc.cpu.observed import case_evidence
 from adapters.ascendc.cpu.operator import BuiltOperator, OperatorRuns, build_operator
+from adapters.ascendc.cpu.recording import Recording, read_recording
 from adapters.ascendc.cpu.symbolise import Symboliser
 from adapters.runner import client
 from adapters.runner.materialise import folder_digest, materialise, needed_helpers
@@ -138,12 +139,24 @@ class CpuToolchain:
 
     def run(self, task: Task, handle: Any, cases: Iterator[CaseData]) -> Iterator[CaseRun]:
         """One CaseRun per case, in order; each case in a fresh process forked from a warm server."""
+        return self._run(task, handle, cases, None)
+
+    def record(self, task: Task, handle: Any, case: CaseData) -> tuple[CaseRun, Recording]:
+        """Run one case with the flight recorder on; also what every instruction of its kernels wrote."""
+        kept: list[Recording] = []
+        [run] = self._run(task, handle, iter([case]), kept)
+        return run, kept[-1] if kept else Recording()
+
+    def _run(
+        self, task: Task, handle: Any, cases: Iterator[CaseData], kept: list[Recording] | None
+    ) -> Iterator[CaseRun]:
+        """``run``; with ``kept`` the flight recorder is on and its recordings go there."""
         if isinstance(handle, BuiltOperator) and isinstance(task, MsopTask):
             self._runs += 1
             place = self._scratch / f"run{self._runs}"
-            runs = OperatorRuns(task, handle, place, self._limits, self._seed, self._servers.first)
+            runs = OperatorRuns(task, handle, place, self._limits, self._seed, self._servers.first, kept is not None)
             for index, ran in runs.run(cases):
-                yield _case_run(index, ran, handle)
+                yield _case_run(index, ran, handle, kept)
             return
         assert isinstance(handle, Built) and isinstance(task, DirectTask)
         assert handle.result.so_path is not None
@@ -171,7 +184,7 @@ class CpuToolchain:
                 digest=digest,
             )
             out = place / f"out{number}"
-            return _case_run(case.index, runner.run(case.inputs, out), handle), out
+            return _case_run(case.index, runner.run(case.inputs, out, recorder=kept is not None), handle, kept), out
 
         digest = folder_digest(folder)
         try:
@@ -189,7 +202,7 @@ class CpuToolchain:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator) -> CaseRun:
+def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator, kept: list[Recording] | None) -> CaseRun:
     status, detail, outputs = ran.status, ran.detail, None
     if status == "ok" and ran.outputs is not None:
         try:
@@ -198,6 +211,8 @@ def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator) ->
             status, detail = "bad-output", str(error)
     report = ran.report or {}
     launches = [launch for launch in report.get("launches", []) if isinstance(launch, dict)]
+    if kept is not None:
+        kept.append(read_recording(ran.recording, launches, handle.places))
     evidence: tuple[Evidence, ...] = case_evidence(ran.side, launches) if status == "ok" else ()
     return CaseRun(
         index=index,

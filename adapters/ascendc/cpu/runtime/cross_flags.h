@@ -6,10 +6,9 @@
 #ifndef OPMEND_RUNTIME_CROSS_FLAGS_H
 #define OPMEND_RUNTIME_CROSS_FLAGS_H
 
-#include <deque>
 #include <vector>
 
-#include "core/types.h"
+#include "core/state.h"
 
 namespace opmend {
 
@@ -20,8 +19,8 @@ constexpr int kCrossModes = 3;
 using CoreClock = std::vector<uint32_t>;
 
 struct CrossFlags {
-    std::deque<CoreClock> raised[kCrossFlags];             ///< the counters: signals not waited for yet
-    std::deque<CoreClock> sent[kCrossModes][kCrossFlags];  ///< this core's part of signals that need others too
+    Fifo<CoreClock> raised[kCrossFlags];             ///< the counters: signals not waited for yet
+    Fifo<CoreClock> sent[kCrossModes][kCrossFlags];  ///< this core's part of signals that need others too
     CoreClock known;
     uint32_t tick = 1;  ///< accesses up to the next signal carry this number
 };

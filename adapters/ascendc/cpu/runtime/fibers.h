@@ -13,6 +13,7 @@
 
 #include "cross_flags.h"
 #include "memory.h"
+#include "recorder.h"
 #include "unified_buffer.h"
 
 namespace opmend {
@@ -51,12 +52,14 @@ struct Arena {
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
 
-    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote.
-    void clean(size_t dirty)
+    /// Poisons the first `dirty` bytes of UB again, the only ones that the core wrote (and marked, where it marks).
+    void clean(size_t dirty, bool marked)
     {
         dirty = std::min(dirty, kUbBytes);
         std::memset(aligned_ub(), 0xff, dirty);
-        std::memset(shadow, 0, dirty);
+        if (marked) {
+            std::memset(shadow, 0, dirty);
+        }
     }
 
     uint8_t *aligned_ub()
@@ -164,10 +167,13 @@ void resume(Fiber &fiber)
     g_core = &fiber.core;
     current_cross = &fiber.cross;
     swapcontext(&scheduler, &fiber.context);
+    if (fiber.core.recording) {
+        rt::recorder_step();
+    }
     g_core = nullptr;
     if (fiber.finished) {
         fiber.core.queues.clear();
-        fiber.arena->clean(fiber.core.ub_dirty);
+        fiber.arena->clean(fiber.core.ub_dirty, fiber.core.level >= 2);
         idle_arenas.push_back(std::move(fiber.arena));
     }
 }
@@ -258,6 +264,7 @@ void build_grid(TaskType task, uint64_t block_dim, int level)
             Core &core = fiber->core;
             core.fiber = fiber.get();
             core.level = level;
+            core.recording = recorder.on();
             core.index = static_cast<int>(grid->fibers.size());
             core.block = static_cast<int>(block);
             core.block_num = static_cast<int>(block_dim);

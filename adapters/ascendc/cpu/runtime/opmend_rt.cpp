@@ -15,6 +15,7 @@
 #include "hazards.h"
 #include "memory.h"
 #include "multiply.h"
+#include "recorder.h"
 #include "unified_buffer.h"
 
 namespace opmend {
@@ -42,7 +43,7 @@ std::vector<LaunchRecord> launches;
 std::string last_error;
 bool failed = false;
 bool noop = false;
-std::string report_text;
+std::string report_text, records_text;
 
 const char *task_name(TaskType task)
 {
@@ -82,6 +83,7 @@ TaskType run(const LaunchSpec &spec, void (*body)(void *), void *context, std::s
         current.context = context;
         grid = &current;
         cross_used = false;
+        recorder.begin_launch(launches.size() - 1);
         build_grid(task, spec.block_dim, spec.level);
         schedule();
         if (!current.retask && current.error.empty()) {
@@ -168,6 +170,7 @@ OPMEND_API void opmend_reset(void)
     findings.clear();
     findings_dropped = 0;
     sites.clear();
+    recorder.clear();
     tensors.clear();
     failed = false;
     last_error.clear();
@@ -209,6 +212,21 @@ OPMEND_API const char *opmend_report_json(void)
     report_text += ",\"findings_dropped\":" + std::to_string(findings_dropped);
     report_text += ",\"error\":" + (failed ? json_string(last_error) : std::string("null")) + "}";
     return report_text.c_str();
+}
+
+/// Keeps statistics of what the instructions of later launches write: of the first `per_place` at each place of the source
+/// on each core, at most `total` in all. A total of 0 switches it off.
+OPMEND_API void opmend_set_recorder(uint64_t per_place, uint64_t total)
+{
+    opmend::recorder.per_place = per_place;
+    opmend::recorder.total = total;
+}
+
+/// What the recorder kept since the last reset, as JSON; valid until the next call.
+OPMEND_API const char *opmend_records_json(void)
+{
+    opmend::records_text = opmend::records_json();
+    return opmend::records_text.c_str();
 }
 
 /// Runs the cores of later launches in the opposite order: results must not change.

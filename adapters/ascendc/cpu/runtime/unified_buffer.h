@@ -4,6 +4,7 @@
 #ifndef OPMEND_RUNTIME_UNIFIED_BUFFER_H
 #define OPMEND_RUNTIME_UNIFIED_BUFFER_H
 
+#include "core/recorder.h"
 #include "hazards.h"
 
 namespace opmend {
@@ -187,10 +188,15 @@ Buffer *rt::queue_alloc(Queue *queue)
         buffer.state = BufferState::Allocated;
         queue->next = static_cast<uint32_t>((index + 1) % count);
         const auto offset = static_cast<size_t>(buffer.base - core.ub);
+        if (core.recording) {
+            recorder_step();  // what the last instruction wrote may lie here
+        }
         if ((offset < kUbBytes) == core.aiv && core.ub_dirty > offset) {
             const size_t dirty = std::min<size_t>(buffer.bytes, core.ub_dirty - offset);
             std::memset(buffer.base, 0xff, dirty);
-            std::memset(core.shadow + offset, 0, dirty);
+            if (core.level >= 2) {  // below, nobody marks anything
+                std::memset(core.shadow + offset, 0, dirty);
+            }
         }
         if (core.level >= 3) {
             core.hazards->pipes[queue->producer].join(buffer.released);

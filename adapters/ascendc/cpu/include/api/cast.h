@@ -180,6 +180,18 @@ inline void map_lanes(FloatToHalf &, half *result, size_t count, const From &sou
     round_to_half(result, piece, count);
 }
 
+template <class D, class S>
+inline void map_into(HalfToFloat &, uint8_t *to, size_t count, const Source<S> &source)
+{
+    widen(reinterpret_cast<float *>(to), reinterpret_cast<const half *>(source.from), count);
+}
+
+template <class D, class S>
+inline void map_into(FloatToHalf &, uint8_t *to, size_t count, const Source<S> &source)
+{
+    round_to_half(reinterpret_cast<half *>(to), reinterpret_cast<const float *>(source.from), count);
+}
+
 /// Calls run with the conversion of one element: without a switch inside for the modes that kernels use most. int32_t
 /// to half multiplies by the scale of SetDeqScale and ignores the mode.
 template <class D, class S, class Run>

@@ -252,11 +252,14 @@ inline void run_count(const char *api, int64_t count, Op op, const AscendC::Loca
     const bool clean = (true && ... && (state_of(src.bytes(), total * sizeof(S)) == kWritten));
     if (clean) {
         mark(dst.bytes(), total * sizeof(D));
+        if ((true && ... && apart(dst, src, total))) {
+            map_into<D>(op, dst.bytes(), total, Source<S>{src.bytes()}...);
+            return;
+        }
     }
-    const size_t step = clean && (true && ... && apart(dst, src, total)) ? kPiece : lanes;
-    for (size_t first = 0; first < total; first += step) {
-        const size_t here = std::min(step, total - first);
-        D result[kPiece];
+    for (size_t first = 0; first < total; first += lanes) {
+        const size_t here = std::min(lanes, total - first);
+        D result[lanes];
         map_lanes(op, result, here, Source<S>{element(src, first)}...);
         if (!clean) {
             spread_state(first, here, dst, src...);

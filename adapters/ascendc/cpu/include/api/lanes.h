@@ -197,6 +197,17 @@ inline void map_lanes(Op &op, D *result, size_t count, const Sources &...source)
     }
 }
 
+/// D at to[i] = op(source[i]...) for i < count, straight into memory that no source shares except element by element.
+template <class D, class Op, class... S>
+inline void map_into(Op &op, uint8_t *to, size_t count, const Source<S> &...source)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < count; ++i) {
+        const D value = op(source[i]...);
+        std::memcpy(to + i * sizeof(D), &value, sizeof(D));
+    }
+}
+
 /// The float values of a piece of halves.
 struct Widened {
     float value[kPiece];
@@ -221,6 +232,17 @@ inline void map_lanes(Lifted<half, Op> &op, half *result, size_t count, const So
     float wide[kPiece];
     map_lanes(op.op, wide, count, widened(source, count)...);
     round_to_half(result, wide, count);
+}
+
+template <class D, class Op, class... S>
+inline void map_into(Lifted<half, Op> &op, uint8_t *to, size_t count, const Source<S> &...source)
+{
+    for (size_t first = 0; first < count; first += kPiece) {
+        const size_t here = std::min(kPiece, count - first);
+        half result[kPiece];
+        map_lanes(op, result, here, Source<S>{source.from + first * sizeof(S)}...);
+        std::memcpy(to + first * sizeof(half), result, here * sizeof(half));
+    }
 }
 
 }  // namespace opmend

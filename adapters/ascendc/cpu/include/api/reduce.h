@@ -135,6 +135,9 @@ template <class T>
 inline void clobber(const char *api, const AscendC::LocalTensor<T> &work, size_t elements)
 {
     touch(api, PipeV, work.extent(), work.bytes(), elements * sizeof(T), true, kBlockBytes);
+    if (g_core->recording) {
+        rt::recorder_forget();
+    }
     std::memset(work.bytes(), 0xff, elements * sizeof(T));
     mark(work.bytes(), elements * sizeof(T), kFiller);
 }

@@ -265,6 +265,9 @@ inline void Sort(const LocalTensor<T> &dst, const LocalTensor<T> &concat, const 
         opmend::begin(opmend::PipeV);
         if (repeatTime > 1) {
             opmend::touch("Sort", opmend::PipeV, tmp.extent(), tmp.bytes(), bytes, true, ONE_BLK_SIZE);
+            if (opmend::g_core->recording) {
+                opmend::rt::recorder_forget();
+            }
             std::memset(tmp.bytes(), 0xff, bytes);
             opmend::mark(tmp.bytes(), bytes, opmend::kUnset);
         }

@@ -22,10 +22,10 @@ public:
 
     LocalTensor() = default;
     LocalTensor(uint8_t *base, uint32_t bytes, opmend::Buffer *owner = nullptr)
-        : base_(base), bytes_(bytes), extent_{base, base + bytes, owner}
+        : base_(base), bytes_(bytes), extent_{base, base + bytes, owner, opmend::element_of<T>()}
     {}
     LocalTensor(uint8_t *base, uint32_t bytes, const opmend::Extent &extent)
-        : base_(base), bytes_(bytes), extent_(extent)
+        : base_(base), bytes_(bytes), extent_{extent.lo, extent.hi, extent.owner, opmend::element_of<T>()}
     {}
 
     /// `c = a + b` and the like: over the whole of this tensor. Defined with the operators, in vector.h.

@@ -5,7 +5,7 @@
 #ifndef OPMEND_CORE_CHECK_H
 #define OPMEND_CORE_CHECK_H
 
-#include "core/state.h"
+#include "core/recorder.h"
 
 namespace opmend {
 
@@ -14,6 +14,7 @@ struct Extent {
     uint8_t *lo = nullptr;
     uint8_t *hi = nullptr;
     Buffer *owner = nullptr;  ///< set for queue buffers
+    Element element = Element::None;  ///< type of the tensor's elements
 };
 
 constexpr uint8_t kWritten = 0xff;
@@ -24,6 +25,9 @@ constexpr uint8_t kUnset = 0x00;
 /// Starts one instruction on `pipe`.
 inline void begin(Pipe pipe)
 {
+    if (__builtin_expect(g_core->recording, false)) {
+        rt::recorder_step();
+    }
 #if OPMEND_CHECK >= 3
     rt::hazard_begin(pipe);
 #else
@@ -41,6 +45,9 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
     }
     if (write) {
         g_core->ub_dirty = std::max(g_core->ub_dirty, static_cast<size_t>(address + bytes - ub));
+        if (__builtin_expect(g_core->recording, false)) {
+            rt::recorder_write(api, extent.element, extent.lo, address, bytes);
+        }
     }
 #if OPMEND_CHECK >= 1
     if (address < extent.lo || address + bytes > extent.hi) {

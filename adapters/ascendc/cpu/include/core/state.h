@@ -5,7 +5,6 @@
 #ifndef OPMEND_CORE_STATE_H
 #define OPMEND_CORE_STATE_H
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +48,20 @@ struct Buffer {
     std::vector<void *> allocated;  ///< call stack of the latest recorded AllocTensor
 };
 
+/// First in, first out. Costs nothing until it is used: every launch makes many and uses few.
+template <class T>
+class Fifo {
+public:
+    bool empty() const { return items_.empty(); }
+    size_t size() const { return items_.size(); }
+    T &front() { return items_.front(); }
+    void push_back(T item) { items_.push_back(std::move(item)); }
+    void pop_front() { items_.erase(items_.begin()); }
+
+private:
+    std::vector<T> items_;
+};
+
 struct Queue {
     const char *position = "";
     Pipe producer = PipeV;
@@ -57,7 +70,7 @@ struct Queue {
     uint32_t next = 0;              ///< where the search for a free buffer starts
     uint32_t allocations = 0;
     std::vector<Buffer> buffers;
-    std::deque<Buffer *> fifo;
+    Fifo<Buffer *> fifo;
 };
 
 struct Hazards;  // granule clocks, runtime only
@@ -72,6 +85,7 @@ struct Core {
     size_t ub_dirty = 0;        ///< no byte of the arena from here on was written since the kernel started
     const uint8_t *stack_top = nullptr;  ///< end of the core's stack
     int level = 0;              ///< OPMEND_CHECK of the code that runs
+    bool recording = false;     ///< the flight recorder is on
     int index = 0;              ///< position among all cores of the launch
     int block = 0, block_num = 1, sub = 0, sub_num = 1;
     bool aiv = true;
