@@ -30,7 +30,7 @@ struct Image {
     const Call &call;
     TBuf<> &ub;
 
-    /// The tensor of `elements` (0: all to the end of the image) at operand `index`.
+    /// The tensor from operand `index` to the end of the image.
     template <class T>
     LocalTensor<T> tensor(int index) const
     {
