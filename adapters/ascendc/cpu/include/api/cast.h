@@ -2,7 +2,7 @@
 //
 // Rounding (vendor's precision rules): NONE is exact where it can be and RINT otherwise; RINT ties to even; ROUND ties
 // away from zero; FLOOR, CEIL, TRUNC as named; ODD rounds an inexact value to the neighbour with an odd last bit.
-// Floats that do not fit an integer type saturate, NaN becomes 0; integers narrow modulo 2^n.
+// What does not fit an integer type saturates, NaN becomes 0.
 // One repeat at a time: see engine.h for what that means when dst and src share memory.
 #ifndef OPMEND_API_CAST_H
 #define OPMEND_API_CAST_H
@@ -80,6 +80,16 @@ inline half to_half(double value, AscendC::RoundMode mode)
     return round_up(mode, value < 0, (bits & 1u) != 0, twice) ? upper : lower;
 }
 
+/// An integer of 64 bits as a double that rounds to the same float: bits far below a float's last one are one sticky bit.
+inline double narrowed(int64_t value)
+{
+    const uint64_t magnitude = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+    const int excess = 11 - (magnitude == 0 ? 11 : std::min(__builtin_clzll(magnitude), 11));  // beyond 53 bits
+    const uint64_t low = magnitude & ((1ull << excess) - 1);
+    const uint64_t kept = (magnitude - low) | (low != 0 ? 1ull << excess : 0);
+    return value < 0 ? -static_cast<double>(kept) : static_cast<double>(kept);
+}
+
 /// double -> float with directed modes; nearest is what the host does.
 inline float to_float(double value, AscendC::RoundMode mode)
 {
@@ -118,7 +128,14 @@ template <class D, class S>
 inline D convert(S value, AscendC::RoundMode mode)
 {
     if constexpr (std::is_integral_v<D> && std::is_integral_v<S>) {
-        return static_cast<D>(value);
+        using Limits = std::numeric_limits<D>;
+        if constexpr (sizeof(D) < sizeof(S)) {
+            return static_cast<D>(std::clamp<S>(value, Limits::min(), Limits::max()));
+        } else {
+            return static_cast<D>(value);
+        }
+    } else if constexpr (std::is_same_v<S, int64_t>) {
+        return to_float(narrowed(value), mode);
     } else if constexpr (std::is_integral_v<D>) {
         return to_integer<D>(to_double(value), mode);
     } else if constexpr (std::is_same_v<D, S>) {

@@ -79,28 +79,23 @@ private:
     bool counted_ = false;
 };
 
-/// The mask of a call: from its arguments, or from the core when the call says that it was set before.
+/// The mask of a call: its arguments go to the core first unless the call says that it was set before. In counter mode
+/// the low word of what lies there is the number of elements, however it got there (vendor's page "掩码").
 template <bool set_mask>
 inline LaneMask call_mask(uint64_t count)
 {
     if constexpr (set_mask) {
-        const LaneMask mask = LaneMask::first(count);
-        mask.store();
-        return mask;
-    } else {
-        return LaneMask::from_core();
+        LaneMask::first(count).store();
     }
+    return LaneMask::from_core();
 }
 template <bool set_mask>
 inline LaneMask call_mask(const uint64_t bits[])
 {
     if constexpr (set_mask) {
-        const LaneMask mask = LaneMask::bitwise(bits);
-        mask.store();
-        return mask;
-    } else {
-        return LaneMask::from_core();
+        LaneMask::bitwise(bits).store();
     }
+    return LaneMask::from_core();
 }
 
 inline void check_start(const char *api, const uint8_t *address, unsigned alignment = kBlockBytes)
@@ -230,12 +225,23 @@ inline void spread_state(size_t first, size_t count, const AscendC::LocalTensor<
 #endif
 }
 
+/// What an instruction of a count leaves on the core: the normal mode and a full mask.
+inline void default_mask()
+{
+    g_core->mask_count = false;
+    g_core->mask[0] = g_core->mask[1] = ~0ull;
+}
+
 /// Count form: dst[i] = op(src[i]...) for i < count.
 template <class Op, class D, class... S>
 inline void run_count(const char *api, int64_t count, Op op, const AscendC::LocalTensor<D> &dst,
                       const AscendC::LocalTensor<S> &...src)
 {
-    if (!g_core->aiv || count <= 0) {
+    if (!g_core->aiv) {
+        return;
+    }
+    default_mask();
+    if (count <= 0) {
         return;
     }
     constexpr size_t lanes = lanes_of<D, S...>();

@@ -21,7 +21,7 @@ inline void gather_one(const AscendC::LocalTensor<T> &src, uint32_t base, const 
 template <class T>
 inline void gather_repeats(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<T> &src,
                            const AscendC::LocalTensor<uint32_t> &offsets, uint32_t base, const LaneMask &mask,
-                           size_t repeats, size_t dst_stride)
+                           size_t repeat_count, size_t dst_stride)
 {
     if (!g_core->aiv) {
         return;
@@ -30,6 +30,7 @@ inline void gather_repeats(const AscendC::LocalTensor<T> &dst, const AscendC::Lo
     begin(PipeV);
     check_start("Gather", dst.bytes());
     const Strided<T> out{dst, 1, dst_stride};
+    const size_t repeats = mask.repeats(repeat_count, lanes);
     for (size_t repeat = 0; repeat < repeats; ++repeat) {
         for (size_t lane = 0; lane < lanes; ++lane) {
             if (!mask.active(repeat, lane, lanes)) {
@@ -107,7 +108,7 @@ inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uin
                         opmend::Strided<T>{src, p.srcStride, p.srcRepeatSize});
 }
 
-/// Each repeat takes 8 elements of src and fills one block of dst with each.
+/// Each repeat takes 8 elements of src and fills one block of dst with each. A block stride of 0 means 1 (vendor's page).
 template <class T>
 inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t repeatTime,
                  const BrcbRepeatParams &p)
@@ -117,6 +118,7 @@ inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uin
         return;
     }
     constexpr size_t width = ONE_BLK_SIZE / sizeof(T);
+    const size_t block_stride = std::max<size_t>(p.dstBlkStride, 1);
     opmend::begin(opmend::PipeV);
     opmend::check_start("Brcb", src.bytes());
     for (size_t repeat = 0; repeat < repeatTime; ++repeat) {
@@ -129,7 +131,7 @@ inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uin
             state[i] = opmend::state_of(from + i * sizeof(T), sizeof(T));
         }
         for (size_t i = 0; i < DEFAULT_BLK_NUM; ++i) {
-            uint8_t *to = dst.bytes() + (repeat * p.dstRepStride + i * p.dstBlkStride) * ONE_BLK_SIZE;
+            uint8_t *to = dst.bytes() + (repeat * p.dstRepStride + i * block_stride) * ONE_BLK_SIZE;
             opmend::touch("Brcb", opmend::PipeV, dst.extent(), to, ONE_BLK_SIZE, true, ONE_BLK_SIZE);
             for (size_t k = 0; k < width; ++k) {
                 std::memcpy(to + k * sizeof(T), &value[i], sizeof(T));
@@ -187,14 +189,14 @@ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
                    const uint32_t srcBaseAddr, const uint64_t mask, const uint8_t repeatTime,
                    const uint16_t dstRepStride)
 {
-    opmend::gather_repeats(dst, src, srcOffset, srcBaseAddr, opmend::LaneMask::first(mask), repeatTime, dstRepStride);
+    opmend::gather_repeats(dst, src, srcOffset, srcBaseAddr, opmend::call_mask<true>(mask), repeatTime, dstRepStride);
 }
 template <class T>
 inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &srcOffset,
                    const uint32_t srcBaseAddr, const uint64_t mask[], const uint8_t repeatTime,
                    const uint16_t dstRepStride)
 {
-    opmend::gather_repeats(dst, src, srcOffset, srcBaseAddr, opmend::LaneMask::bitwise(mask), repeatTime,
+    opmend::gather_repeats(dst, src, srcOffset, srcBaseAddr, opmend::call_mask<true>(mask), repeatTime,
                            dstRepStride);
 }
 

@@ -40,6 +40,16 @@ struct ShiftRightOp {
     }
 };
 
+/// x -> x >> bits, plus the last bit that was shifted out.
+template <class T>
+inline auto rounded_shift(T bits)
+{
+    return [bits](T x) {
+        const T lost = bits > 0 ? static_cast<T>(ShiftRightOp{}(x, static_cast<T>(bits - 1)) & 1) : T(0);
+        return AddOp{}(ShiftRightOp{}(x, bits), lost);
+    };
+}
+
 /// dst = src * scalar + dst, rounded once to T. U may be narrower than T.
 template <class T, class U>
 inline auto axpy(U scalar)
@@ -108,8 +118,31 @@ OPMEND_SCALAR(Maxs, MaxOp)
 OPMEND_SCALAR(Mins, MinOp)
 OPMEND_SCALAR(LeakyRelu, LeakyReluOp)
 OPMEND_SCALAR(ShiftLeft, ShiftLeftOp)
-OPMEND_SCALAR(ShiftRight, ShiftRightOp)
 #undef OPMEND_SCALAR
+
+template <class T, bool isSetMask = true>
+inline void ShiftRight(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalarValue, const int32_t &count)
+{
+    opmend::run_count("ShiftRight", count, opmend::with_scalar<opmend::ShiftRightOp>(scalarValue), dst, src);
+}
+// roundEn adds the last bit that a signed value loses.
+#define OPMEND_SHIFT_RIGHT(MASK)                                                                                      \
+    template <class T, bool isSetMask = true>                                                                         \
+    inline void ShiftRight(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalarValue, MASK,          \
+                           const uint8_t repeatTime, const UnaryRepeatParams &params, bool roundEn = false)           \
+    {                                                                                                                 \
+        const opmend::LaneMask lanes = opmend::call_mask<isSetMask>(mask);                                            \
+        if (roundEn && std::is_signed_v<T>) {                                                                         \
+            opmend::unary_repeats("ShiftRight", lanes, dst, src, opmend::rounded_shift(scalarValue), repeatTime,      \
+                                  params);                                                                            \
+        } else {                                                                                                      \
+            opmend::unary_repeats("ShiftRight", lanes, dst, src,                                                      \
+                                  opmend::with_scalar<opmend::ShiftRightOp>(scalarValue), repeatTime, params);        \
+        }                                                                                                             \
+    }
+OPMEND_SHIFT_RIGHT(uint64_t mask)
+OPMEND_SHIFT_RIGHT(uint64_t mask[])
+#undef OPMEND_SHIFT_RIGHT
 
 template <class T, class U>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &scalarValue, const int32_t &count)
