@@ -31,6 +31,7 @@ from statemachine.candidate import Candidate
 from statemachine.consequences import consequences
 from statemachine.decide import Action, decide
 from statemachine.evaluate import evaluate
+from statemachine.findings import findings_policy
 from statemachine.intake import receive
 from statemachine.integrity.static import read_statically
 from statemachine.machine import Live, build_machine, move_of
@@ -263,7 +264,7 @@ class Engine:
             which,
             configuration.seed,
             self.tolerance,
-            configuration.blocking_findings,
+            findings_policy(configuration),
             self.listener.progress,
         )
         return {

@@ -125,28 +125,12 @@ void rt::ub_misaligned(const char *api, const uint8_t *address, unsigned alignme
 void rt::ub_uninitialised(const char *api, const uint8_t *address, size_t bytes)
 {
     const uint8_t *state = g_core->shadow + (address - g_core->ub);
-    size_t first = 0;
-    while (first + 1 < bytes && state[first] == 0xff) {
-        ++first;
-    }
-    uint8_t all = 0xff;
-    for (size_t at = first; at < bytes; ++at) {
-        all = static_cast<uint8_t>(all & state[at]);
-    }
-    if (all == 0x3f) {
-        record_here("ub-filler", api,
-                    format("byte %zu of the %zu used is DataCopyPad's filler, the first element of its block once more, or "
-                           "computed from it",
-                           first, bytes),
-                    __builtin_return_address(0));
+    if (std::all_of(state, state + bytes, [](uint8_t each) { return each == 0xff || each == kRacy; })) {
+        dubious_lost = true;  // written, though perhaps by two at once: the race is reported already
         return;
     }
-    const bool filler = (state[first] & 0x0f) == 0x0f;
-    record_here("ub-uninitialised", api,
-                format("byte %zu of the %zu used %s", first, bytes,
-                       filler ? "is only filler (DataCopyPad's padding or memory past a tensor), or computed from it"
-                              : "was never written, or computed from such a byte"),
-                __builtin_return_address(0));
+    const Unwritten found = unwritten(address, bytes);
+    record_here(found.kind, api, found.text, __builtin_return_address(0));
 }
 
 void rt::ub_stale(const char *api, const Buffer &buffer)

@@ -17,10 +17,6 @@ struct Extent {
     Element element = Element::None;  ///< type of the tensor's elements
 };
 
-constexpr uint8_t kWritten = 0xff;
-constexpr uint8_t kFiller = 0x0f;  ///< padding of no given value, and GM padding: a value exists but means nothing
-constexpr uint8_t kDummy = 0x3f;   ///< DataCopyPad without paddings fills up with the block's first element: a known value
-constexpr uint8_t kUnset = 0x00;
 
 /// Starts one instruction on `pipe`.
 inline void begin(Pipe pipe)
