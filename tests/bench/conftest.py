@@ -35,6 +35,21 @@ class Figure:
 FIGURES = pytest.StashKey[list[Figure]]()
 
 
+@dataclass(frozen=True)
+class Goal:
+    """A figure with what it should be at most (None: nothing is asked of it)."""
+
+    what: str
+    value: float
+    most: float | None
+    unit: str
+    how: str
+
+
+GOALS = pytest.StashKey[list[Goal]]()
+Reach = Callable[[str, float, float | None, str, str], None]
+
+
 class Timed(Protocol):
     """Time `work` and put it into the table; returns what the last call of `work` returned.
 
@@ -79,6 +94,12 @@ def timed(benchmark: Any, request: pytest.FixtureRequest) -> Timed:
     return time
 
 
+@pytest.fixture
+def reach(request: pytest.FixtureRequest) -> Reach:
+    """`reach(what, value, goal, unit, how)` puts a figure into the table of goals."""
+    return lambda *figure: request.config.stash[GOALS].append(Goal(*figure))
+
+
 @pytest.fixture(scope="session")
 def builds(cache: Path) -> Path:
     """The build cache of the tests, with all that does not depend on a candidate made already."""
@@ -111,13 +132,27 @@ def one_thread() -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[FIGURES] = []
+    config.stash[GOALS] = []
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     figures = config.stash[FIGURES]
-    if not figures:
-        return
+    if figures:
+        _write_figures(terminalreporter, figures)
+    if config.stash[GOALS]:
+        _write_goals(terminalreporter, config.stash[GOALS])
+
+
+def _write_goals(terminalreporter: pytest.TerminalReporter, goals: list[Goal]) -> None:
+    terminalreporter.section("goals")
+    wide = max(len(goal.what) for goal in goals)
+    for goal in goals:
+        asked = "" if goal.most is None else f"goal <= {goal.most:g}: {'met' if goal.value <= goal.most else 'NOT MET'}"
+        terminalreporter.write_line(f"  {goal.what:<{wide}}  {goal.value:>6.3g} {goal.unit:<8} {asked:<20}  {goal.how}")
+
+
+def _write_figures(terminalreporter: pytest.TerminalReporter, figures: list[Figure]) -> None:
     terminalreporter.section("speed beside the floor of the same run (medians)")
     wide = max(len(figure.what) for figure in figures)
     for group in dict.fromkeys(figure.group for figure in figures):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-ROWS, COLUMNS, EPS = 1024, 1024, 1e-5
+SHAPE, EPS = (1024, 1024), 1e-5
 
 KERNEL = """
 #include "kernel_operator.h"

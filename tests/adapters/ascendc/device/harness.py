@@ -86,13 +86,17 @@ class Device:
         assert done.returncode != 0, "the source compiles"
         return done.stderr
 
+    def compile_library(self, source: Path, output: Path, level: int = 3) -> None:
+        """A kernel library at a check level, linked against the runtime."""
+        link = ["-L", str(self._folder), "-lopmend_rt", f"-Wl,-rpath,{self._folder}"]
+        self._compile([str(source), *link], output, level)
+
     def kernels(self, name: str, level: int = 3) -> ctypes.CDLL:
         """The library of kernels/<name>.cpp at a check level."""
         key = (name, level)
         if key not in self._kernels:
             output = self._folder / f"{name}{level}.so"
-            link = ["-L", str(self._folder), "-lopmend_rt", f"-Wl,-rpath,{self._folder}"]
-            self._compile([str(KERNELS / f"{name}.cpp"), *link], output, level)
+            self.compile_library(KERNELS / f"{name}.cpp", output, level)
             self._kernels[key] = ctypes.CDLL(str(output))
         return self._kernels[key]
 
