@@ -23,7 +23,7 @@ def task(tmp_path: Path) -> Path:
     return write_task(tmp_path / "plus", kernel=KERNEL.replace(*ALIGNED_ONLY))
 
 
-def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int) -> int:
+def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int, when: str = "after") -> int:
     command = [
         sys.executable,
         str(ROOT / "tests" / "killing.py"),
@@ -32,6 +32,7 @@ def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int) -> i
         str(task),
         session,
         str(kill_after),
+        when,
     ]
     return subprocess.run(
         command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False
