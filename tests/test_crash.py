@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,10 @@ def test_resume_goes_on_and_ends_in_the_same_summary(opmend: Opmend, task: Path,
     where = tmp_path / "log.db"
     assert lead(where, cache, task, "cut", 3) == -9
     assert opmend("sessions", "--json").last["outcome"] is None
+    with SqlLog(where) as holder, holder.writer("cut"):
+        refused = opmend("resume", "cut")
+    assert refused.code == 5
+    assert f"being worked on by pid {os.getpid()}" in refused.err
     done = opmend("resume", "cut", "--json", "--out", tmp_path / "out")
     assert (done.code, done.last["type"], done.last["outcome"]) == (0, "summary", "accepted")
     assert "DataCopyPad(yGm" in (tmp_path / "out" / "kernel" / "plus.cpp").read_text()
