@@ -216,6 +216,8 @@ class SqlLog:
 
 def envelope_of(row: Row) -> Envelope:
     """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
+    if tuple(map(type, row)) == _TYPES:
+        return Envelope(*row)
     row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
     for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
         if type(value) is not kind:

@@ -132,8 +132,8 @@ class Engine:
             engine=ports.engine_version,
         )
         at = ports.clock.now()
-        ports.log.append(session, event, at)
-        engine = cls(session, begin(event, at), ports, listener)
+        recorded = ports.log.append(session, event, at)
+        engine = cls(session, begin(recorded.event(), at), ports, listener)
         engine.listener.event(engine.state, event)
         return engine
 
@@ -198,9 +198,10 @@ class Engine:
 
     def _append(self, event: Event) -> None:
         at = self.ports.clock.now()
-        following = apply(self.state, event, at)
-        self.ports.log.append(self.session, event, at)
-        self.state = following
+        apply(self.state, event, at)  # an event that the fold refuses is not written
+        recorded = self.ports.log.append(self.session, event, at)
+        # What is folded is what the log says, to the order of keys: a resumed engine knows exactly the same.
+        self.state = apply(self.state, recorded.event(), at)
 
     def blob(self, data: bytes) -> str:
         return self.ports.blobs.put(data)

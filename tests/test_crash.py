@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def task(tmp_path: Path) -> Path:
     return write_task(tmp_path / "plus", kernel=KERNEL.replace(*ALIGNED_ONLY))
 
 
-def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int) -> int:
+def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int, when: str = "after") -> int:
     command = [
         sys.executable,
         str(ROOT / "tests" / "killing.py"),
@@ -32,6 +33,7 @@ def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int) -> i
         str(task),
         session,
         str(kill_after),
+        when,
     ]
     return subprocess.run(
         command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False
@@ -78,6 +80,10 @@ def test_resume_goes_on_and_ends_in_the_same_summary(opmend: Opmend, task: Path,
     where = tmp_path / "log.db"
     assert lead(where, cache, task, "cut", 3) == -9
     assert opmend("sessions", "--json").last["outcome"] is None
+    with SqlLog(where) as holder, holder.writer("cut"):
+        refused = opmend("resume", "cut")
+    assert refused.code == 5
+    assert f"being worked on by pid {os.getpid()}" in refused.err
     done = opmend("resume", "cut", "--json", "--out", tmp_path / "out")
     assert (done.code, done.last["type"], done.last["outcome"]) == (0, "summary", "accepted")
     assert "DataCopyPad(yGm" in (tmp_path / "out" / "kernel" / "plus.cpp").read_text()

@@ -98,10 +98,11 @@ def render_totals(totals: Iterable[dict[str, Any]]) -> Iterator[str]:
              "shadow_only")  # fmt: skip
     heads = ("policy", *(name.replace("_", " ") for name in names))
     yield from _table(heads, [(t["policy"], *(str(t[name]) for name in names)) for t in totals])
-    for t in totals:
-        for word in ("needs", "assumes"):
-            for text in t[word]:
-                yield f"{t['policy']} {word}: {text}"
+    for word in ("needs", "assumes"):
+        for text in dict.fromkeys(text for t in totals for text in t[word]):
+            policies = [t["policy"] for t in totals if text in t[word]]
+            who = "each" if len(policies) == len(totals) > 1 else "; ".join(policies)
+            yield f"{who} {word}: {text}"
 
 
 def _named(ending: dict[str, Any]) -> str:

@@ -103,11 +103,11 @@ def every_event() -> list[t.Event]:
         t.SessionAccepted(**numbers),
         t.BudgetExhausted(bound="wall_seconds", limit=float("inf"), used=1.0),
         t.SessionExhausted(reason="attempts", best=CANDIDATE),
-        t.SessionAborted(reason="interrupted", detail="Ctrl-C"),
         t.PostHocEvaluated(
             **evaluation, of="s", head=ELSEWHERE, which="full", toolchain={"compiler": "g++ 13"}, isolation={},
             engine="0.1.0",
         ),
+        t.SessionAborted(reason="interrupted", detail="Ctrl-C"),
     ]  # fmt: skip
 
 
