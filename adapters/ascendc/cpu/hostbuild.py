@@ -148,7 +148,7 @@ class OperatorBuilder:
 
     def _host_objects(self, units: Sequence[str]) -> Path:
         texts = [part for n, t in sorted(self.files.items()) if n.startswith("op_host/") for part in (n, t)]
-        key = digest_of([self.compiler.fingerprint, *self._host_flags(), self.stand_ins, *texts])
+        key = digest_of([self.compiler.fingerprint, *self._host_flags(), self.stand_ins, *units, *texts])
 
         def make(folder: Path) -> None:
             with self.cache.scratch() as scratch:

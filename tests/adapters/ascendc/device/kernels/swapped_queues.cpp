@@ -36,7 +36,7 @@ __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y, int32_t rounds, int32_t s
             right.FreeTensor(b);
         }
         out.EnQue(sum);
-        sum = out.DeQue<float>();
+        out.DeQue();  // the tensor itself is at hand
         DataCopy(to[round * 64], sum, 64);
         out.FreeTensor(sum);
     }
