@@ -19,6 +19,7 @@ from adapters.tasks import AnyTask
 from events.types import CaseSet, SessionOpened
 from statemachine import sources
 from statemachine.evaluate import Evaluation, evaluate
+from statemachine.findings import findings_policy
 from statemachine.ports import BlobStore, BuildOutcome, UsageError
 from statemachine.tolerance import policy
 
@@ -44,7 +45,7 @@ class Workbench:
     def evaluate(self, handle: Any, which: CaseSet) -> Evaluation:
         rules = self.opened.configuration
         return evaluate(
-            self.task, self.runner, handle, which, rules.seed, policy(rules.tolerance), rules.blocking_findings
+            self.task, self.runner, handle, which, rules.seed, policy(rules.tolerance), findings_policy(rules)
         )
 
 

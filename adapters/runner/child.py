@@ -27,15 +27,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 EXIT_OK, EXIT_ERROR, EXIT_OOM, EXIT_BAD_OUTPUT = 0, 10, 11, 12
 _MEMORY_WORDS = (
-    "can't allocate memory",
-    "not enough memory",
-    "std::bad_alloc",
-    "Cannot allocate memory",
-    "out of memory",
-)
+    "can't allocate memory", "not enough memory", "std::bad_alloc", "Cannot allocate memory", "out of memory",
+)  # fmt: skip
 _TRACEBACK_LIMIT = 8000
-
-
 _TORCH_NAMESPACES = frozenset({"aten", "prims", "prim", "quantized", "mkldnn", "_quantized", "profiler", "debugprims"})
 _READS_NOTHING = ("empty", "new_", "zero", "ones", "full", "fill_")
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
