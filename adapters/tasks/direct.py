@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adapters.tasks import cases as casefile
-from adapters.tasks import health
+from adapters.tasks import health, npu_standin
 from adapters.tasks.cases import Case, CaseFile
 from adapters.tasks.health import Made
 from adapters.tasks.layout import Layout, digest_files, find_layout, read_candidate
@@ -118,10 +118,12 @@ class DirectTask:
 
     def health(self, seed: int) -> tuple[str, ...]:
         """Warnings about the task as a test: inputs that do not depend on the seed, outputs that are (nearly) the same
-        for different inputs, parameters that the candidate does not get. Runs one compact case under two seeds."""
+        for different inputs, parameters that the candidate does not get, vendor functions that are stood in for. Runs
+        one compact case under two seeds."""
         index = health.telling_case(self._cases("compact"))
         first, second = (self._make("compact", each, index) for each in (seed, seed + 1))
-        return health.warnings(first, second, f"compact case {index}")
+        vendor = npu_standin.warnings(self._layout.model)
+        return (*health.warnings(first, second, f"compact case {index}"), *vendor)
 
     def close(self) -> None:
         self._reference.close()

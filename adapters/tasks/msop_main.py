@@ -23,10 +23,7 @@ from adapters.tasks import reference_main as base
 from adapters.tasks import torchvalues
 from adapters.tasks.reference_main import StageError
 
-_EMPTY = (
-    "torch_npu", "torch_npu.contrib", "torch_npu.contrib.transfer_to_npu", "kernel_gen_ops", "framework",
-    "framework.utils",
-)  # fmt: skip
+_EMPTY = ("kernel_gen_ops", "framework", "framework.utils")
 
 
 #: Both bounds of the benchmark's default rule (its base_config.yaml).

@@ -30,7 +30,7 @@ import numpy as np
 import torch
 
 from adapters import tensorfile
-from adapters.tasks import cases, generate, torchvalues
+from adapters.tasks import cases, generate, npu_standin, torchvalues
 
 _MODULE = "model"
 
@@ -211,6 +211,7 @@ def main(arguments: list[str], kind: type[Server] = Server) -> None:
     os.dup2(2, 1)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True, warn_only=True)
+    npu_standin.install()
     server = kind(arguments)
     for line in sys.stdin:
         print(json.dumps(_answer(server, json.loads(line))), file=answers, flush=True)
