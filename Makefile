@@ -33,7 +33,7 @@ bench: $(READY)
 # TASKS=<folder of tasks> [LIMIT=n] [CASES=n] [TIMEOUT=s]: what builds, runs and passes on this device
 conformance: $(READY)
 	@test -n "$(TASKS)" || { echo "name a folder of tasks: make conformance TASKS=<folder>"; exit 2; }
-	@$(BIN)/python -m adapters.conformance $(TASKS) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CASES),--cases $(CASES)) $(if $(TIMEOUT),--timeout $(TIMEOUT))
+	@$(BIN)/python -m adapters.conformance $(TASKS) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CASES),--cases $(CASES)) $(if $(TIMEOUT),--timeout $(TIMEOUT)) $(if $(JOBS),--jobs $(JOBS))
 
 clean:
 	rm -rf $(VENV) .opmend .mypy_cache .ruff_cache *.egg-info

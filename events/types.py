@@ -131,6 +131,7 @@ class CaseResult(Frozen):
     `mere`/`mare`: mean / max relative error over finite elements; None where no comparison took place.
     `match_ratio`: share of elements within tolerance, 0 if the candidate gave nothing comparable.
     `error`: mean relative error capped to [0, 1] for scoring (1 if nothing was comparable).
+    `excluded`: the reference itself fails on this case (`reason` says how), so nothing ran: neither passed nor failed.
     """
 
     index: int = Field(ge=0)
@@ -138,7 +139,7 @@ class CaseResult(Frozen):
     dtype: str
     shape: tuple[int, ...]
     descriptor: dict[str, Any] = {}
-    status: Literal["ok", "error", "crash", "timeout", "oom", "bad-output"] = "ok"
+    status: Literal["ok", "error", "crash", "timeout", "oom", "bad-output", "excluded"] = "ok"
     mere: float | None = None
     mare: float | None = None
     match_ratio: float = Field(0.0, ge=0, le=1)
@@ -281,7 +282,8 @@ class CompileFinished(Frozen):
 
 
 class Evaluated(Frozen):
-    """Common body of the two evaluations. `passed` = every case within tolerance and no blocking finding."""
+    """Common body of the two evaluations. `passed` = every counted case within tolerance (and there is one) and no
+    blocking finding."""
 
     attempt: int
     candidate: BlobRef
@@ -292,6 +294,15 @@ class Evaluated(Frozen):
     blocking: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     seconds: float = 0.0
+
+    @property
+    def counted(self) -> tuple[CaseResult, ...]:
+        """The cases that say something about the candidate: all but the excluded ones."""
+        return tuple(case for case in self.cases if case.status != "excluded")
+
+    @property
+    def excluded(self) -> tuple[CaseResult, ...]:
+        return tuple(case for case in self.cases if case.status == "excluded")
 
 
 class CompactEvaluated(Evaluated):

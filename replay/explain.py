@@ -14,7 +14,7 @@ from events.types import Evaluated, SessionAborted, SessionAccepted, SessionExha
 from replay.history import History
 from statemachine.decide import budget_left
 from statemachine.ports import BlobStore
-from statemachine.scoring import passed
+from statemachine.scoring import exclusions, passed, tally
 from statemachine.state import Attempt, SessionState
 
 
@@ -52,11 +52,13 @@ def why(state: SessionState) -> str:
     if isinstance(ended, SessionAccepted):
         attempt = state.attempts[ended.attempt]
         change = "as it stood, without a patch" if attempt.patch is None else f"after patch {attempt.number}"
-        total = len(attempt.full.cases) if attempt.full else 0
+        total = len(attempt.full.counted) if attempt.full else 0
+        left_out = exclusions([case.reason for case in attempt.full.excluded]) if attempt.full else ""
         settled = attempt.judged.settled_by if attempt.judged else ""
         return (
-            f"accepted {change}: all {total} cases of the full set are within {state.opened.configuration.tolerance}, "
-            f"no blocking device finding, and the integrity verdict is clean ({settled})"
+            f"accepted {change}: all {total} cases of the full set{left_out} are within "
+            f"{state.opened.configuration.tolerance}, no blocking device finding, and the integrity verdict is clean "
+            f"({settled})"
         )
     if isinstance(ended, SessionExhausted):
         best = state.best_attempt
@@ -70,9 +72,7 @@ def why(state: SessionState) -> str:
 
 
 def _counts(attempt: Attempt) -> str:
-    parts = [
-        f"{name} {passed(e)}/{len(e.cases)}" for name, e in (("compact", attempt.compact), ("full", attempt.full)) if e
-    ]
+    parts = [f"{name} {tally(e)}" for name, e in (("compact", attempt.compact), ("full", attempt.full)) if e]
     return ", ".join(parts) or "not evaluated"
 
 
@@ -96,14 +96,17 @@ def _attempt(state: SessionState, attempt: Attempt, blobs: BlobStore) -> dict[st
 
 
 def _tally(evaluation: Evaluated | None) -> dict[str, int] | None:
-    return {"passed": passed(evaluation), "total": len(evaluation.cases)} if evaluation else None
+    if evaluation is None:
+        return None
+    left_out = {"excluded": len(evaluation.excluded)} if evaluation.excluded else {}
+    return {"passed": passed(evaluation), "total": len(evaluation.counted), **left_out}
 
 
 def _numbers(attempt: Attempt) -> dict[str, Any]:
     """Worst errors by dtype over the widest set that was run, device findings, and the failing cases."""
     widest = attempt.full or attempt.compact
     by_dtype: dict[str, dict[str, float]] = defaultdict(lambda: {"cases": 0, "passed": 0, "mere": 0.0, "mare": 0.0})
-    for case in widest.cases if widest else ():
+    for case in widest.counted if widest else ():
         row = by_dtype[case.dtype or "not comparable"]
         row["cases"] += 1
         row["passed"] += case.passed
@@ -117,9 +120,10 @@ def _numbers(attempt: Attempt) -> dict[str, Any]:
         "blocking": list(widest.blocking) if widest else [],
         "failing": [
             {"index": c.index, "dtype": c.dtype, "shape": list(c.shape), "reason": c.reason}
-            for c in (widest.cases if widest else ())
+            for c in (widest.counted if widest else ())
             if not c.passed
         ],
+        "excluded": [{"index": c.index, "reason": c.reason} for c in (widest.excluded if widest else ())],
     }
 
 
@@ -159,6 +163,8 @@ def render(answer: dict[str, Any]) -> Iterator[str]:
         place = f"{f['file']}:{f['line']}" if f["file"] else "no place"
         mark = "blocking" if f["kind"] in numbers["blocking"] else "warning"
         yield f"  device finding ({mark}) {f['kind']} {f['api']} {place} x{f['count']}: {f['message']}"
+    for f in numbers["excluded"]:
+        yield f"  excluded case {f['index']}: {f['reason']}"
     for f in numbers["failing"][:5]:
         yield f"  failing case {f['index']}: {f['dtype']} {f['shape']}: {f['reason']}"
     integrity = answer["integrity_evidence"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from statemachine.scoring import exclusions
+
 
 def render_check(report: dict[str, Any]) -> Iterator[str]:
     """Lines for a terminal, from the object that `check --json` prints."""
@@ -15,13 +17,17 @@ def render_check(report: dict[str, Any]) -> Iterator[str]:
     for name in ("compact", "full"):
         tally = report[name]
         if tally:
-            yield f"  {name:<8} {tally['passed']}/{tally['total']} cases within {report['tolerance']}"
+            left_out = [c["reason"] for c in report["cases"] if c["set"] == name and c["status"] == "excluded"]
+            counts = f"{tally['passed']}/{tally['total']} cases{exclusions(left_out)}"
+            yield f"  {name:<8} {counts} within {report['tolerance']}"
     if report["coverage_equivalent"]:
         yield "  note: the full set adds no case to the compact set (coverage-equivalent)"
     for note in report["warnings"]:
         yield f"  note: {note}"
     for case in report["cases"]:
-        if not case["passed"]:
+        if case["status"] == "excluded":
+            yield f"  excluded {case['set']} {case['index']}: {case['reason']}"
+        elif not case["passed"]:
             yield f"  failing  {case['set']} {case['index']} {case['dtype']} {list(case['shape'])}: {case['reason']}"
     for finding in report["sanitizer"]:
         place = f"{finding['file']}:{finding['line']}" if finding["file"] else "no place"

@@ -27,7 +27,7 @@ from events.types import (
     TurnTaken,
 )
 from replay.history import History
-from statemachine.scoring import passed
+from statemachine.scoring import exclusions, passed
 
 
 def line(event: Event) -> str | None:
@@ -90,12 +90,13 @@ def _compiled(event: CompileFinished) -> str:
 
 
 def _evaluated(event: Evaluated) -> str:
-    text = f"{passed(event)}/{len(event.cases)} cases passed in {event.seconds:.1f} s"
+    left_out = exclusions([case.reason for case in event.excluded])
+    text = f"{passed(event)}/{len(event.counted)} cases{left_out} passed in {event.seconds:.1f} s"
     if event.sanitizer:
         text += f", {len(event.sanitizer)} device findings"
     if event.blocking:
         text += f" (blocking: {', '.join(event.blocking)})"
-    first = next((c for c in event.cases if not c.passed), None)
+    first = next((c for c in event.counted if not c.passed), None)
     if first is not None:
         text += f"; first failing: case {first.index} {first.dtype} {list(first.shape)}: {first.reason}"
     return text

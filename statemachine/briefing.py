@@ -24,7 +24,7 @@ def diagnosis_for(state: SessionState) -> tuple[Diagnosis, str]:
     """Diagnosis of the standing candidate from its deciding evaluation, and the brief for people and workers."""
     attempt = subject(state)
     deciding = attempt.full or attempt.compact
-    cases = deciding.cases if deciding else ()
+    cases = deciding.counted if deciding else ()
     findings = deciding.sanitizer if deciding else ()
     diagnosis = diagnose(cases, findings)
     text = brief_text(diagnosis, cases, findings)
@@ -40,7 +40,7 @@ def brief_for(state: SessionState, task: Task, blobs: BlobStore) -> Brief:
     best = restore_point(state)
     diagnosed = state.current.forensics
     assert diagnosed is not None, "the machine lets a worker speak only after forensics"
-    compact = attempt.compact.cases if attempt.compact else ()
+    compact = attempt.compact.counted if attempt.compact else ()
     deciding = attempt.full or attempt.compact
     return Brief(
         attempt=state.current.number + 1,
@@ -52,7 +52,7 @@ def brief_for(state: SessionState, task: Task, blobs: BlobStore) -> Brief:
         best=best,
         best_sources=sources.load(blobs, best).files,
         compact=[{**c.descriptor, "passed": c.passed, "match_ratio": c.match_ratio} for c in compact],
-        failing=shown_failures(deciding.cases if deciding else ()),
+        failing=shown_failures(deciding.counted if deciding else ()),
         features=diagnosed.features,
         mechanisms=diagnosed.mechanisms,
         findings=deciding.sanitizer if deciding else (),
@@ -90,7 +90,9 @@ def outcome_of(attempt: Attempt) -> str:
     if attempt.compiled is not None and not attempt.compiled.passed:
         return "does not compile"
     counts = [
-        f"{name} {passed(e)}/{len(e.cases)}" for name, e in (("compact", attempt.compact), ("full", attempt.full)) if e
+        f"{name} {passed(e)}/{len(e.counted)}"
+        for name, e in (("compact", attempt.compact), ("full", attempt.full))
+        if e
     ]
     verdict = f", {attempt.judged.verdict}" if attempt.judged else ""
     return (", ".join(counts) or "not evaluated") + verdict

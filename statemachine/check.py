@@ -75,7 +75,9 @@ def check(
 def _tally(evaluation: Evaluation | None) -> dict[str, int] | None:
     if evaluation is None:
         return None
-    return {"passed": sum(c.passed for c in evaluation.cases), "total": len(evaluation.cases)}
+    left_out = len(evaluation.cases) - len(evaluation.counted)
+    counts = {"passed": sum(c.passed for c in evaluation.cases), "total": len(evaluation.counted)}
+    return {**counts, "excluded": left_out} if left_out else counts
 
 
 def _case(name: str, case: Any) -> dict[str, Any]:

@@ -11,16 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from events.types import CaseResult, CaseSet, Evidence, Feature, SanitizerFinding
 from statemachine.forensics.features import observe
 from statemachine.integrity.dynamic import in_light_of
-from statemachine.ports import CaseData, CaseRun, Task, Toolchain
+from statemachine.ports import CaseData, CaseRun, ReferenceFails, Task, Toolchain, UsageError
 from statemachine.tolerance import Comparison, Policy, compare_outputs
 
 #: After so many cases in a row that ran into their time limit, the rest of the set is not run any more.
 TIMEOUTS_TO_STOP = 2
+_NOT_RUN = f"not run: {TIMEOUTS_TO_STOP} cases in a row before it ran into the time limit"
 
 Progress = Callable[[CaseSet, int, int], None]
 
@@ -36,8 +37,13 @@ class Evaluation:
     seconds: float = 0.0
 
     @property
+    def counted(self) -> list[CaseResult]:
+        """All but the excluded cases."""
+        return [case for case in self.cases if case.status != "excluded"]
+
+    @property
     def passed(self) -> bool:
-        return bool(self.cases) and all(c.passed for c in self.cases) and not self.blocking
+        return bool(self.counted) and all(c.passed for c in self.counted) and not self.blocking
 
 
 def evaluate(
@@ -52,33 +58,46 @@ def evaluate(
 ) -> Evaluation:
     """Run `handle` on every case of `which`. A hostile or broken candidate gives failing cases, never an exception.
 
-    Raises UsageError when the reference itself fails, InfrastructureError when the machinery broke.
+    A case on which the reference itself raises is excluded, with its reason; whether it is depends on the task and the
+    seed alone. Raises UsageError when no case is left or the reference breaks otherwise, InfrastructureError when the
+    machinery broke.
     """
     started = time.monotonic()
     total = len(task.descriptors(which))
     pending: list[CaseData] = []
 
     def feed(indices: Sequence[int]) -> Iterator[CaseData]:
-        for case in task.cases(which, seed, indices):
-            pending.append(case)
-            yield case
+        for index in indices:
+            try:
+                for case in task.cases(which, seed, [index]):
+                    pending.append(case)
+                    yield case
+            except ReferenceFails as error:
+                excluded[index] = str(error)
 
     result = Evaluation()
     findings: list[SanitizerFinding] = []
     evidence: list[Evidence] = []
     timeouts = 0
+    ran: dict[int, CaseResult] = {}
+    excluded: dict[int, str] = {}
     for run in toolchain.run(task, handle, feed(range(total))):
         case = pending.pop(0)
-        result.cases.append(judge_case(case, run, policy))
+        ran[case.index] = judge_case(case, run, policy)
         findings.extend(run.findings)
-        evidence.extend(in_light_of(run.evidence, result.cases[-1].passed))
+        evidence.extend(in_light_of(run.evidence, ran[case.index].passed))
         if progress:
-            progress(which, len(result.cases), total)
+            progress(which, len(ran) + len(excluded), total)
         timeouts = timeouts + 1 if run.status == "timeout" else 0
         if timeouts >= TIMEOUTS_TO_STOP:
             break
-    for index in range(len(result.cases), total):
-        result.cases.append(_not_run(index, task.descriptors(which)[index]))
+    if total and len(excluded) == total:
+        raise UsageError(f"no {which} case is left to judge by: {next(iter(excluded.values()))}")
+    for index, descriptor in enumerate(task.descriptors(which)):
+        if index in excluded:
+            result.cases.append(_without_run(index, descriptor, "excluded", excluded[index]))
+        else:
+            result.cases.append(ran.get(index) or _without_run(index, descriptor, "timeout", _NOT_RUN))
     result.sanitizer = merge_findings(findings)
     blocking = set(blocking_kinds)
     result.blocking = tuple(sorted({f.kind for f in result.sanitizer if f.kind in blocking}))
@@ -125,10 +144,9 @@ def _largest(comparisons: Sequence[Comparison], name: str) -> float | None:
     return max(values) if values else None
 
 
-def _not_run(index: int, descriptor: Any) -> CaseResult:
-    reason = f"not run: {TIMEOUTS_TO_STOP} cases in a row before it ran into the time limit"
+def _without_run(index: int, descriptor: Any, status: Literal["timeout", "excluded"], reason: str) -> CaseResult:
     return CaseResult(
-        index=index, passed=False, dtype="", shape=(), descriptor=dict(descriptor), status="timeout", reason=reason
+        index=index, passed=False, dtype="", shape=(), descriptor=dict(descriptor), status=status, reason=reason
     )
 
 

@@ -52,6 +52,11 @@ class UsageError(OpmendError):
     exit_code = 2
 
 
+class ReferenceFails(UsageError):
+    """The reference's own code raised on one case, which therefore says nothing about a candidate. Not raised where it
+    ran out of time or memory, nor where it contradicts the task: those end the session."""
+
+
 class VerificationError(OpmendError):
     """A log or a record does not verify (3)."""
 
@@ -110,7 +115,8 @@ class Task(Protocol):
 
     def descriptors(self, which: CaseSet) -> Sequence[Mapping[str, Any]]: ...
     def cases(self, which: CaseSet, seed: int, indices: Sequence[int] | None = None) -> Iterator[CaseData]:
-        """Make inputs and expected outputs (in a process of their own), in case order. Pure in (task, which, seed)."""
+        """Make inputs and expected outputs (in a process of their own), in case order. Pure in (task, which, seed).
+        Raises ReferenceFails on a case that the reference cannot do."""
         ...
 
 

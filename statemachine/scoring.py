@@ -27,8 +27,9 @@ NOTHING = Score()
 
 
 def score(compact: Evaluated | None, full: Evaluated | None) -> Score:
-    """Score of a candidate from its evaluations. Ratio and error are means over the widest set that was run."""
-    widest: Sequence[CaseResult] = full.cases if full else compact.cases if compact else ()
+    """Score of a candidate from its evaluations. Ratio and error are means over the widest set that was run, without
+    the excluded cases."""
+    widest: Sequence[CaseResult] = full.counted if full else compact.counted if compact else ()
     count = max(1, len(widest))
     return Score(
         full_passed=passed(full),
@@ -43,9 +44,22 @@ def passed(evaluation: Evaluated | None) -> int:
     return sum(c.passed for c in evaluation.cases) if evaluation else 0
 
 
+def tally(evaluation: Evaluated) -> str:
+    """`18/18`, and where cases are excluded how many and why."""
+    text = f"{passed(evaluation)}/{len(evaluation.counted)}"
+    return text + exclusions([case.reason for case in evaluation.excluded])
+
+
+def exclusions(reasons: Sequence[str]) -> str:
+    """` (2 cases excluded: <the first reason>)`, or nothing."""
+    if not reasons:
+        return ""
+    return f" ({len(reasons)} case{'s' if len(reasons) > 1 else ''} excluded: {reasons[0]})"
+
+
 def coverage(full: Evaluated | None) -> float:
-    """Share of the full set that passed, in [0, 1]."""
-    return passed(full) / len(full.cases) if full and full.cases else 0.0
+    """Share of the full set's counted cases that passed, in [0, 1]."""
+    return passed(full) / len(full.counted) if full and full.counted else 0.0
 
 
 def improves(new: Score, best: Score | None, full: Evaluated | None, progress: float) -> bool:

@@ -222,7 +222,8 @@ def _consistent(state: SessionState, event: CompactEvaluated | FullEvaluated, se
         raise IllegalTransition(
             seq, f"{event.type} does not cover the {expected} cases of its set, once each, in order"
         )
-    if event.passed != (all(case.passed for case in event.cases) and not event.blocking):
+    counts = event.counted
+    if event.passed != (bool(counts) and all(case.passed for case in counts) and not event.blocking):
         raise IllegalTransition(seq, f"{event.type} contradicts its own cases about having passed")
     if event.tolerance != opened.configuration.tolerance:
         raise IllegalTransition(seq, f"{event.type} was judged under {event.tolerance}, not the session's tolerance")

@@ -1,8 +1,9 @@
 """The reference's process of an msopgen task: runs validation/module.py and prepare_inputs.py for one row at a time.
 
-Serves the same protocol as `reference_main`, with one request, `row`: inputs, constructor arguments and expected
-outputs of one row of test_cases.csv. The modules that exist only beside an NPU (torch_npu, the built binding, the
-benchmark's framework) are stood in for by empty ones: the reference computes with torch on this CPU.
+Serves the same protocol as `reference_main`, with the requests `row` (inputs, constructor arguments and expected
+outputs of one row of test_cases.csv) and `check` (the task's own judgement of outputs). The modules that exist only
+beside an NPU (torch_npu, the built binding, the benchmark's framework) are stood in for: the reference computes with
+torch on this CPU.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _EMPTY = (
 )  # fmt: skip
 
 
+#: Both bounds of the benchmark's default rule (its base_config.yaml).
+BENCHMARK_ERROR = 1e-3
+
+
 class Row(dict[str, Any]):
     """A row as task code reads it: `row["x"]`, `row.get("x", d)`, `row.x`."""
 
@@ -42,7 +47,7 @@ class RowServer(base.Server):
     """Serves `row` requests."""
 
     def handlers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-        return {"row": self.row}
+        return {"row": self.row, "check": self.check}
 
     def row(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write `inputs`, `init` and `expected` of one row."""
@@ -66,6 +71,19 @@ class RowServer(base.Server):
         tensorfile.save(Path(request["expected"]), [list(expected), sum(1 for _ in model.parameters())])
         return {}
 
+    def check(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Whether the task's own check (or the benchmark's, where it has none) takes `outputs` for those expected."""
+        _stand_in()
+        expected, outputs = _tensors(request["expected"]), _tensors(request["outputs"])
+        row = Row(request["row"])
+        has_file = (self.root / "prepare_inputs.py").is_file()
+        own = getattr(self._file("prepare_inputs") if has_file else None, "custom_check_precision", None)
+        if own is None:
+            taken = check_precision(expected, outputs, BENCHMARK_ERROR, BENCHMARK_ERROR)[0]
+        else:
+            taken = base._stage("custom_check_precision()", lambda: own(row, expected, outputs)[0])
+        return {"passed": bool(taken), "own": own is not None}
+
     def _file(self, name: str) -> ModuleType:
         path = self.root / f"{name}.py"
         if not path.is_file():
@@ -88,8 +106,45 @@ def _stand_in() -> None:
             parent, _, child = name.rpartition(".")
             if parent:
                 setattr(sys.modules[parent], child, module)
-    if not hasattr(sys.modules["framework.utils"], "check_precision"):
-        sys.modules["framework.utils"].check_precision = None  # type: ignore[attr-defined]
+    sys.modules["framework.utils"].check_precision = check_precision  # type: ignore[attr-defined]
+    torch.rand = _rand
+
+
+_torch_rand = torch.rand
+
+
+def _rand(*size: Any, dtype: torch.dtype | None = None, **options: Any) -> torch.Tensor:
+    """torch.rand as beside an NPU, whose uniform fill also takes integer dtypes: numbers of [0, 1), truncated."""
+    if dtype is None or dtype.is_floating_point or dtype.is_complex:
+        return _torch_rand(*size, dtype=dtype, **options)
+    return _torch_rand(*size, **options).to(dtype)
+
+
+def check_precision(
+    expected: Any, outputs: Any, max_abs_error: float, max_rel_error: float
+) -> tuple[int, torch.Tensor, torch.Tensor]:
+    """The benchmark's rule: everything finite, and no element beyond both bounds. Verdict, absolute and relative
+    differences; task code imports it from `framework.utils`."""
+    taken, absolutes, relatives = True, [], []
+    for want, got in zip(_listed(expected), _listed(outputs), strict=False):
+        if got.dtype == torch.bool:
+            want, got = want.to(torch.int), got.to(torch.int)
+        absolute = (want - got).abs()
+        relative = absolute / (want.abs() + 1e-7)
+        finite = all(bool(torch.isfinite(part).all()) for part in (want, got, absolute, relative))
+        taken = taken and finite and not bool(((absolute > max_abs_error) & (relative > max_rel_error)).any())
+        absolutes.append(absolute.reshape(-1))
+        relatives.append(relative.reshape(-1))
+    return int(taken), torch.cat(absolutes), torch.cat(relatives)
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
+
+
+def _tensors(path: str) -> list[torch.Tensor]:
+    arrays = tensorfile.arrays_of(tensorfile.load(Path(path), max_bytes=Path(path).stat().st_size))
+    return [torchvalues.to_tensor(array) for array in arrays]
 
 
 def main(arguments: list[str]) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 
 from adapters import sandbox
 from adapters.scratch import prefix, remove_orphans
-from statemachine.ports import EnvironmentMissing, UsageError
+from statemachine.ports import EnvironmentMissing, ReferenceFails, UsageError
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "adapters.tasks.reference_main"
@@ -51,6 +51,14 @@ class ReferenceRunError(UsageError):
         self.stage = stage
 
 
+class ReferenceCaseError(ReferenceRunError, ReferenceFails):
+    """The task's own code raised while it made this one case: others may do."""
+
+
+#: Stages that belong to one case; a failing import or constructor argument concerns all of them.
+_OF_A_CASE = frozenset({"get_input_groups()", "get_inputs()", "inputs", "Model(...)", "Model.forward()"})
+
+
 class Reference:
     """A lazily started reference process over a working copy made of `files` (path -> content).
 
@@ -72,7 +80,8 @@ class Reference:
     def ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Send one request, return its answer. `what` names the case in errors ("compact case 3").
 
-        Raises ReferenceRunError when the reference fails, EnvironmentMissing when the process cannot even import torch.
+        Raises ReferenceRunError when the reference fails (ReferenceCaseError: its own code raised, on this case),
+        EnvironmentMissing when the process cannot even import torch.
         """
         if self._live is None or not self._live.alive():
             self.close()
@@ -86,7 +95,8 @@ class Reference:
             self.close()
             raise ReferenceRunError(f"the reference's process broke on {what}: {answer}", "process")
         if not answer["ok"]:
-            raise ReferenceRunError(_explain(answer, what), answer["stage"])
+            raised = answer["where"] and answer["stage"] in _OF_A_CASE
+            raise (ReferenceCaseError if raised else ReferenceRunError)(_explain(answer, what), answer["stage"])
         return answer
 
     def close(self) -> None:

@@ -39,6 +39,13 @@ def to_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
     return array
 
 
+def to_tensor(array: npt.NDArray[Any]) -> torch.Tensor:
+    """The inverse of `to_array`."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
+    return torch.from_numpy(np.array(array))
+
+
 def to_value(item: Any) -> Value:
     """Any argument a model may take: tensors, plain values, dtypes, lists, tuples and dicts of them."""
     if isinstance(item, torch.Tensor):

@@ -44,8 +44,12 @@ DATA_TYPES = {
     9: ("DT_INT64", "int64_t"), 10: ("DT_UINT64", "uint64_t"), 11: ("DT_DOUBLE", "double"), 12: ("DT_BOOL", "bool"),
     16: ("DT_COMPLEX64", "float"), 27: ("DT_BF16", "bfloat16_t"),
 }  # fmt: skip
+#: Tiling structures of the high-level functions: the device's headers have them already.
+DEVICE_STRUCTURES = frozenset({"SoftMaxTiling", "LogSoftMaxTiling", "TCubeTiling"})
 _ENTRY = re.compile(r"__global__[\s\w]*?\bvoid\s+(\w+)\s*\(|\bKERNEL_API\s+void\s+(\w+)\s*\(")
-_HOST_WORDS = re.compile(r"\bTilingContext\b|\bOpDef\b|\bOP_ADD\b|\bIMPL_OP_OPTILING\b|\bREGISTER_TILING_")
+_HOST_WORDS = re.compile(
+    r"\bTilingContext\b|\bOpDef\b|\bOP_ADD\b|\bIMPL_OP_OPTILING\b|\bREGISTER_TILING_|\bgraphStatus\s+\w+::\w"
+)
 _OP_API = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?:opdev|aclnn|aclnn_kernels)/', re.MULTILINE)
 
 
@@ -140,7 +144,7 @@ class OperatorBuilder:
 
     def _host_objects(self, units: Sequence[str]) -> Path:
         texts = [part for n, t in sorted(self.files.items()) if n.startswith("op_host/") for part in (n, t)]
-        key = digest_of([self.compiler.fingerprint, *self._host_flags(), self.stand_ins, *texts])
+        key = digest_of([self.compiler.fingerprint, *self._host_flags(), self.stand_ins, *units, *texts])
 
         def make(folder: Path) -> None:
             with self.cache.scratch() as scratch:
@@ -266,7 +270,8 @@ def _unit(description: Mapping[str, Any], variant: Variant, name: str, source: s
                 lines += [f"#define DTYPE_{upper} {DATA_TYPES[value][1]}", f"#define ORIG_DTYPE_{upper} {value}"]
         if formats:
             lines.append(f"#define FORMAT_{upper} {formats[min(variant.column, len(formats) - 1)]}")
-    lines += [f"struct {c['name']} {{ {_members(c)} }};" for c in description["classes"]]
+    own = [c for c in description["classes"] if c["name"] not in DEVICE_STRUCTURES]
+    lines += [f"struct {c['name']} {{ {_members(c)} }};" for c in own]
     lines += [f'static_assert(sizeof({c["name"]}) == {c["bytes"]}, "layout");' for c in description["classes"]]
     registered = description["registered"]
     keyed = f"{operator['name']}_{variant.key}"

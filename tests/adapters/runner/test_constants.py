@@ -36,7 +36,9 @@ def test_literals_tables_comprehensions_and_dtypes_are_kept() -> None:
         "X = torch.randn(2)",
         "X = torch.nn",
         "X = lambda: 1",
-        "def X(): pass",
+        "def X(*a): pass",
+        "def X(a=1): pass",
+        "@f\ndef X(): pass",
         "class X: pass",
         "X = Y",
         "X = ().__class__",
@@ -50,6 +52,38 @@ def test_literals_tables_comprehensions_and_dtypes_are_kept() -> None:
 def test_what_computes_or_reaches_out_is_left_out(line: str) -> None:
     found = execute(f"import torch\n{line}\n")
     assert "X" not in found
+
+
+NORMALIZE = """
+LIMIT = 8
+def normalize_dim(dim: int, rank: int) -> int:
+    normalized = int(dim)
+    if normalized < 0:
+        normalized += rank
+    if normalized < 0 or normalized >= LIMIT:
+        raise ValueError(f"Invalid dim={dim} for rank={rank}")
+    return normalized
+"""
+
+
+def test_a_function_of_plain_numbers_is_kept_and_lets_no_tensor_in() -> None:
+    normalize = execute(NORMALIZE)["normalize_dim"]
+    assert normalize(-1, 4) == 3
+    with pytest.raises(ValueError, match="Invalid dim=9"):
+        normalize(9, 4)
+    with pytest.raises(ImportError, match="functions of plain numbers"):
+        normalize(torch.ones(2), 4)
+    with pytest.raises(ImportError, match="functions of plain numbers"):
+        normalize(1, rank=[torch.ones(2)])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return x.sum()", "return torch.exp(x)", "for i in x: pass", "return [v for v in x]", "return open(x)",
+     "return (lambda: x)()", "return f(x)", "import os", "global y"],
+)  # fmt: skip
+def test_a_function_that_could_do_more_is_left_out(body: str) -> None:
+    assert "X" not in execute(f"import torch\ndef X(x):\n    {body}\n")
 
 
 def test_a_name_rebound_to_something_else_is_no_longer_a_constant() -> None:

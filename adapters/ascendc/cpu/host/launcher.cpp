@@ -9,9 +9,8 @@
 #include <stdexcept>
 
 #include "opmend/call.h"
+#include "opmend/device_memory.h"
 #include "opmend/opdef.h"
-
-extern "C" void opmend_gm_register(const void *base, uint64_t nbytes);
 
 namespace {
 
@@ -30,22 +29,8 @@ ops::OpDef &operator_called(const std::string &aclnn)
     return found != all.end() ? *found->second : *all.begin()->second;
 }
 
-/// Memory of one call that the kernel sees: exact extents are registered with the device's runtime while it lives.
-class Buffer {
-public:
-    Buffer(size_t bytes, int fill) : bytes_(bytes), memory_(bytes + 64)
-    {
-        std::memset(memory_.data(), fill, memory_.size());
-        opmend_gm_register(data(), bytes_);
-    }
-    Buffer(const Buffer &) = delete;
-    ~Buffer() { opmend_gm_register(data(), 0); }
-    void *data() { return reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(memory_.data()) + 31) / 32 * 32); }
-
-private:
-    size_t bytes_;
-    std::vector<uint8_t> memory_;
-};
+using opmend_call::Buffer;
+using opmend_call::Workspace;
 using Buffers = std::vector<std::unique_ptr<Buffer>>;
 
 uint16_t to_half(double value, ge::DataType type)
@@ -290,6 +275,20 @@ void *kernel_argument(Call &call, const ops::OpParamDef &formal, const gert::Slo
     return slot.empty() ? nullptr : slot[0].GetAddr();
 }
 
+/// One more argument when the kernel computes shapes of outputs: 9 words for each of these (rank, then dimensions).
+/// The caller's tensors keep the shape they came with. See vendor's "OutputShapeDependOnCompute".
+void add_shape_output(Call &call, std::vector<void *> &pointers)
+{
+    size_t computed = 0;
+    for (const auto &formal : call.op.outputs()) {
+        computed += formal->computed_shape ? 1 : 0;
+    }
+    if (computed != 0) {
+        call.buffers.push_back(std::make_unique<Buffer>(computed * 9 * sizeof(uint64_t), 0xff));
+        pointers.push_back(call.buffers.back()->data());
+    }
+}
+
 bool keyed_classes(const std::string &op)
 {
     for (const auto &[name, make] : opmend_host::tiling_classes()) {
@@ -348,12 +347,13 @@ __attribute__((visibility("default"))) void opmend_host_run(const char *aclnn, c
     for (size_t i = 0; i < call.op.outputs().size(); ++i) {
         pointers.push_back(kernel_argument(call, *call.op.outputs()[i], call.context.outputs[i]));
     }
+    add_shape_output(call, pointers);
     size_t workspace = 0;
     for (const size_t bytes : call.context.workspaces) {
         workspace += (bytes + 511) / 512 * 512;
     }
-    call.buffers.push_back(std::make_unique<Buffer>(std::max<size_t>(workspace, 32), 0xff));
-    pointers.push_back(call.buffers.back()->data());
+    const Workspace space(workspace);
+    pointers.push_back(space.user());
     const size_t tiling_bytes = std::max<size_t>(call.context.tiling.GetDataSize(), 1);
     call.buffers.push_back(std::make_unique<Buffer>((tiling_bytes + 31) / 32 * 32, 0));
     std::memcpy(call.buffers.back()->data(), call.context.tiling.GetData(), std::min(tiling_bytes, call.context.tiling.GetCapacity()));

@@ -63,6 +63,10 @@ void check_leftovers(const Core &core)
 
 }  // namespace
 
+/// The next `bytes` bytes of a memory. The device does not check InitBuffer (only the vendor's CPU debug build asserts):
+/// addresses beyond the Unified Buffer are handed out and do no harm until something touches them. They lie behind the
+/// arena here, where every access ends the launch. The other memories have neighbours in the arena: going beyond one of
+/// them ends the launch at once.
 uint8_t *rt::reserve(Memory memory, uint32_t bytes, const char *what)
 {
     Core &core = *g_core;
@@ -73,12 +77,17 @@ uint8_t *rt::reserve(Memory memory, uint32_t bytes, const char *what)
         report("ub-capacity", what, "InitBuffer with length 0");
     }
     if (top + rounded > range.bytes) {
-        abort_launch("ub-capacity", what,
-                     format("InitBuffer of %u bytes brings the total to %llu; the %s has %zu", bytes,
-                            static_cast<unsigned long long>(top + rounded),
-                            memory == Memory::Ub ? "Unified Buffer" : range.name, range.bytes));
+        const std::string total = format("InitBuffer of %u bytes brings the total to %llu; the %s has %zu", bytes,
+                                         static_cast<unsigned long long>(top + rounded),
+                                         memory == Memory::Ub ? "Unified Buffer" : range.name, range.bytes);
+        if (memory != Memory::Ub) {
+            abort_launch("ub-capacity", what, total);
+        }
+        if (core.level >= 1) {
+            report("ub-capacity", what, total + "; right only while nothing touches the bytes beyond");
+        }
     }
-    uint8_t *base = core.ub + range.base + top;
+    uint8_t *base = core.ub + range.base + top + (top >= range.bytes ? kArenaBytes : 0);
     top += static_cast<uint32_t>(rounded);
     return base;
 }
@@ -91,9 +100,10 @@ void rt::ub_outside(const char *api, const uint8_t *address, size_t bytes)
     if (!g_core->aiv) {
         abort_launch("ub-out-of-bounds", api, format("access of %zu bytes leaves the core's memories", bytes));
     }
+    const auto offset = static_cast<size_t>(address - g_core->ub);
     abort_launch("ub-out-of-bounds", api,
                  format("access of %zu bytes at UB offset %ld leaves the %zu-byte Unified Buffer", bytes,
-                        static_cast<long>(address - g_core->ub), kUbBytes));
+                        static_cast<long>(offset >= kArenaBytes ? offset - kArenaBytes : offset), kUbBytes));
 }
 
 void rt::ub_out_of_bounds(const char *api, bool write, long offset, size_t bytes, size_t capacity)
@@ -230,7 +240,9 @@ void rt::queue_free(Queue *queue, Buffer *buffer)
 {
     if (!belongs(*queue, buffer)) {
         misused(*queue, "FreeTensor", "the tensor does not come from this queue");
-        return;
+        if (buffer == nullptr) {
+            return;
+        }  // as on the device: the tensor knows its buffer, which is free now
     }
     if (buffer->state == BufferState::Free) {
         misused(*queue, "FreeTensor", "the tensor is free already");

@@ -29,6 +29,7 @@ void run(const char *name, const char *file, int line, void (*kernel)(Params...)
                                  " arguments, its definition gives " + std::to_string(count));
     }
     ::opmend::Launcher launch(name, file, line, blocks, nullptr, nullptr);
+    launch.system_workspace = static_cast<uint8_t *>(arguments[count - 2]) - ::opmend::kSystemWorkspace;
     call(launch, kernel, arguments, std::index_sequence_for<Params...>());
 }
 

@@ -109,7 +109,11 @@ public:
     }
     OpParamDef &ScalarList() { return Scalar(); }
     OpParamDef &InitValue(uint64_t) { return *this; }
-    OpParamDef &OutputShapeDependOnCompute() { return *this; }
+    OpParamDef &OutputShapeDependOnCompute()
+    {
+        computed_shape = true;
+        return *this;
+    }
     OpParamDef &Follow(const char *) { return *this; }
     OpParamDef &Comment(const char *) { return *this; }
 
@@ -118,6 +122,7 @@ public:
     std::vector<ge::DataType> types;
     std::vector<ge::Format> formats;
     bool scalar = false;
+    bool computed_shape = false;  ///< the kernel reports this output's shape
 };
 
 class OpAttrDef {

@@ -6,6 +6,7 @@
 #define OPMEND_HOST_TILING_API_H
 
 #include "../opmend/opdef.h"
+#include "matmul_tiling.h"
 
 namespace optiling {
 

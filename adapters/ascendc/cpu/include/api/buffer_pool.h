@@ -76,8 +76,8 @@ private:
 template <class Pool>
 inline bool TPipe::InitBufPool(Pool &pool, uint32_t bytes)
 {
-    const uint8_t *base = opmend::rt::reserve(Pool::memory(), bytes, "TBufPool");
-    const auto start = static_cast<uint32_t>(base - opmend::g_core->ub - opmend::range_of(Pool::memory()).base);
+    const uint32_t start = opmend::g_core->tops[static_cast<int>(Pool::memory())];
+    opmend::rt::reserve(Pool::memory(), bytes, "TBufPool");
     pool.bind(*this, start, (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE);
     return true;
 }

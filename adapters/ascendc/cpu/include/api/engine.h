@@ -244,9 +244,13 @@ inline void run_count(const char *api, int64_t count, Op op, const AscendC::Loca
     (touch(api, PipeV, src.extent(), src.bytes(), total * sizeof(S), false, kBlockBytes), ...);
     touch(api, PipeV, dst.extent(), dst.bytes(), total * sizeof(D), true, kBlockBytes);
     const bool clean = (true && ... && (state_of(src.bytes(), total * sizeof(S)) == kWritten));
+    const bool whole = (true && ... && apart(dst, src, total));
+    if (!whole) {  // vendor's page of general constraints: operands are apart or the same
+        misuse(api, "source and destination overlap in part: the device does not define what %zu elements become", total);
+    }
     if (clean) {
         mark(dst.bytes(), total * sizeof(D));
-        if ((true && ... && apart(dst, src, total))) {
+        if (whole) {
             map_into<D>(op, dst.bytes(), total, Source<S>{src.bytes()}...);
             return;
         }

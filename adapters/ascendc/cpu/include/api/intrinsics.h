@@ -1,4 +1,4 @@
-// Names below the documented API that public kernels reach for: vcadd, vor, masks, and the sum register.
+// Names below the documented API that public kernels reach for: vcadd, vor and relatives, masks, the sum register.
 //
 // They take bare UB addresses, so only the whole Unified Buffer bounds them. Semantics follow how the vendor's own
 // headers use them (WholeReduceSum, Or, DataCopy, SetMask*, "GetReduceRepeatSumSpr"); they are not documented: approximate.
@@ -8,6 +8,7 @@
 #include "api/copy.h"
 #include "api/reduce_repeat.h"
 #include "api/sync.h"
+#include "api/vector_scalar.h"
 
 namespace opmend {
 
@@ -56,6 +57,15 @@ inline void raw_binary(const char *api, T *dst, T *src0, T *src1, uint8_t repeat
                 Strided<T>{left, src0_blk, src0_rep}, Strided<T>{right, src1_blk, src1_rep});
 }
 
+template <class F, class T>
+inline void raw_unary(const char *api, F op, T *dst, T *src, uint8_t repeat, uint16_t dst_blk, uint16_t src_blk,
+                      uint16_t dst_rep, uint16_t src_rep)
+{
+    const auto to = at_address(dst), from = at_address(src);
+    run_repeats(api, LaneMask::from_core(), repeat, op, Strided<T>{to, dst_blk, dst_rep},
+                Strided<T>{from, src_blk, src_rep});
+}
+
 }  // namespace opmend
 
 /// One sum per repeat to dst, or (mode) the sum of everything to the sum register.
@@ -94,7 +104,50 @@ OPMEND_RAW_BINARY(vsub, SubOp)
 OPMEND_RAW_BINARY(vmul, MulOp)
 OPMEND_RAW_BINARY(vor, OrOp)
 OPMEND_RAW_BINARY(vand, AndOp)
+OPMEND_RAW_BINARY(vdiv, DivOp)
+OPMEND_RAW_BINARY(vmax, MaxOp)
+OPMEND_RAW_BINARY(vmin, MinOp)
 #undef OPMEND_RAW_BINARY
+
+#define OPMEND_RAW_UNARY(NAME, OP)                                                                                    \
+    template <class T>                                                                                                \
+    inline void NAME(T *dst, T *src, uint8_t repeat, uint16_t dst_blk, uint16_t src_blk, uint16_t dst_rep,            \
+                     uint16_t src_rep)                                                                                \
+    {                                                                                                                 \
+        opmend::raw_unary(#NAME, opmend::lifted<T>(opmend::OP{}), dst, src, repeat, dst_blk, src_blk, dst_rep, src_rep); \
+    }
+OPMEND_RAW_UNARY(vabs, AbsOp)
+OPMEND_RAW_UNARY(vexp, ExpOp)
+OPMEND_RAW_UNARY(vln, LnOp)
+OPMEND_RAW_UNARY(vnot, NotOp)
+OPMEND_RAW_UNARY(vrec, ReciprocalOp)
+OPMEND_RAW_UNARY(vrelu, ReluOp)
+OPMEND_RAW_UNARY(vrsqrt, RsqrtOp)
+OPMEND_RAW_UNARY(vsqrt, SqrtOp)
+#undef OPMEND_RAW_UNARY
+
+#define OPMEND_RAW_SCALAR(NAME, OP)                                                                                   \
+    template <class T>                                                                                                \
+    inline void NAME(T *dst, T *src, T scalar, uint8_t repeat, uint16_t dst_blk, uint16_t src_blk, uint16_t dst_rep,  \
+                     uint16_t src_rep)                                                                                \
+    {                                                                                                                 \
+        opmend::raw_unary(#NAME, opmend::lifted<T>(opmend::with_scalar<opmend::OP>(scalar)), dst, src, repeat, dst_blk, \
+                          src_blk, dst_rep, src_rep);                                                                 \
+    }
+OPMEND_RAW_SCALAR(vadds, AddOp)
+OPMEND_RAW_SCALAR(vmuls, MulOp)
+OPMEND_RAW_SCALAR(vmaxs, MaxOp)
+OPMEND_RAW_SCALAR(vmins, MinOp)
+#undef OPMEND_RAW_SCALAR
+
+/// `scalar` to the active lanes; the source strides are taken and mean nothing.
+template <class T>
+inline void vector_dup(T *dst, T scalar, uint8_t repeat, uint16_t dst_blk, uint16_t, uint16_t dst_rep, uint16_t)
+{
+    const auto to = opmend::at_address(dst);
+    opmend::run_repeats("vector_dup", opmend::LaneMask::from_core(), repeat, [scalar] { return scalar; },
+                        opmend::Strided<T>{to, dst_blk, dst_rep});
+}
 
 /// Blocks of 32 bytes inside UB.
 template <class T>
@@ -131,20 +184,6 @@ inline T GetAccVal()
 {
     return GetReduceRepeatSumSpr<T>();
 }
-
-struct AscendCUtils {
-    template <class T>
-    static void SetMask(const uint64_t &high, const uint64_t &low)
-    {
-        set_vector_mask(high, low);
-    }
-    template <class T>
-    static void SetMask(int32_t count)
-    {
-        SetVectorMask<T>(count);
-    }
-    static void ResetMask() { ::AscendC::ResetMask(); }
-};
 
 /// Stores `value` to `count` elements of global memory, on MTE3.
 template <class T>

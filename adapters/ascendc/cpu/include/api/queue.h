@@ -108,6 +108,7 @@ public:
         return EnQue(value);
     }
 
+    uint8_t *DeQue() { return opmend::rt::queue_dequeue(queue("DeQue"))->base; }  // for the order only
     template <class T>
     LocalTensor<T> DeQue()
     {

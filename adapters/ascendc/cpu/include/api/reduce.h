@@ -94,6 +94,18 @@ inline T index_bits(uint32_t index)
     return slot;
 }
 
+/// Leaves a maximum or minimum in the register that GetReduceRepeatMaxMinSpr reads.
+template <class T>
+inline void keep_extreme(T value, uint32_t index, uint8_t state)
+{
+    g_core->extreme_unwritten = state != kWritten;
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    g_core->extreme_register = static_cast<uint64_t>(index) << 32 | bits;
+}
+/// After ReduceMax and ReduceMin the register's index is not the result's: a value that is none.
+constexpr uint32_t kNoIndex = ~0u;
+
 /// Writes one result element and its state.
 template <class T>
 inline void put(const char *api, const AscendC::LocalTensor<T> &dst, uint8_t *at, T value, uint8_t state)
@@ -155,6 +167,7 @@ inline void extreme(const char *api, const AscendC::LocalTensor<T> &dst, const S
     }
     clobber(api, work, work_elements<T>(repeats, with_index));
     put(api, dst, dst.bytes(), best.value, state);
+    keep_extreme(best.value, kNoIndex, state);
     if (with_index) {
         put(api, dst, dst.bytes() + sizeof(T), index_bits<T>(best.index), state);
     }
@@ -178,6 +191,7 @@ inline void extreme_of_count(const char *api, const AscendC::LocalTensor<T> &dst
     const size_t repeats = std::max<size_t>(1, static_cast<size_t>(count) / Lanes<T>::kCount);
     clobber(api, work, work_elements<T>(repeats, with_index));
     put(api, dst, dst.bytes(), best.value, state);
+    keep_extreme(best.value, kNoIndex, state);
     if (with_index) {
         put(api, dst, dst.bytes() + sizeof(T), index_bits<T>(best.index), state);
     }

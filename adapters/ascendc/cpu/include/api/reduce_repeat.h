@@ -16,7 +16,8 @@ inline void whole_sum(const AscendC::LocalTensor<T> &dst, const Strided<T> &src,
     }
     begin(PipeV);
     check_start("WholeReduceSum", src.tensor.bytes());
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
+    const auto rounds = static_cast<int32_t>(mask.repeats(static_cast<size_t>(repeats), Lanes<T>::kCount));
+    for (int32_t repeat = 0; repeat < rounds; ++repeat) {
         Lanes<T> lanes = read_lanes("WholeReduceSum", src, mask, static_cast<size_t>(repeat));
         if (lanes.any) {
             put("WholeReduceSum", dst, element(dst, static_cast<size_t>(repeat) * dst_stride),
@@ -37,7 +38,10 @@ inline void whole_extreme(const char *api, const AscendC::LocalTensor<T> &dst, c
     check_start(api, src.tensor.bytes());
     const bool pair = order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE;
     const size_t unit = pair ? 2 * sizeof(T) : order == ReduceOrder::ORDER_ONLY_INDEX ? sizeof(uint32_t) : sizeof(T);
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
+    const auto rounds = static_cast<int32_t>(mask.repeats(static_cast<size_t>(repeats), Lanes<T>::kCount));
+    Best<T, maximum> overall;
+    uint8_t all_lanes = kWritten;
+    for (int32_t repeat = 0; repeat < rounds; ++repeat) {
         const Lanes<T> lanes = read_lanes(api, src, mask, static_cast<size_t>(repeat));
         Best<T, maximum> best;
         for (size_t lane = 0; lane < Lanes<T>::kCount; ++lane) {
@@ -48,6 +52,9 @@ inline void whole_extreme(const char *api, const AscendC::LocalTensor<T> &dst, c
         if (!best.any) {
             continue;
         }
+        overall.see(best.value, static_cast<uint32_t>(static_cast<size_t>(repeat) * Lanes<T>::kCount) + best.index);
+        all_lanes = static_cast<uint8_t>(all_lanes & lanes.state);
+        keep_extreme(overall.value, overall.index, all_lanes);
         uint8_t *at = dst.bytes() + static_cast<size_t>(repeat) * dst_stride * unit;
         switch (order) {
             case ReduceOrder::ORDER_VALUE_INDEX:
@@ -82,7 +89,8 @@ inline void block_reduce(const char *api, const AscendC::LocalTensor<T> &dst, co
     check_start(api, src.tensor.bytes());
     check_start(api, dst.bytes(), kBlocksPerRepeat * sizeof(T));
     constexpr size_t width = Strided<T>::kPerBlock;
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
+    const auto rounds = static_cast<int32_t>(mask.repeats(static_cast<size_t>(repeats), Lanes<T>::kCount));
+    for (int32_t repeat = 0; repeat < rounds; ++repeat) {
         Lanes<T> lanes = read_lanes(api, src, mask, static_cast<size_t>(repeat));
         for (size_t block = 0; block < kBlocksPerRepeat; ++block) {
             Best<T, type == AscendC::ReduceType::MAX> best;
@@ -112,7 +120,8 @@ inline void pair_sum(const AscendC::LocalTensor<T> &dst, const Strided<T> &src, 
     begin(PipeV);
     check_start("PairReduceSum", src.tensor.bytes());
     check_start("PairReduceSum", dst.bytes());
-    for (int32_t repeat = 0; repeat < repeats; ++repeat) {
+    const auto rounds = static_cast<int32_t>(mask.repeats(static_cast<size_t>(repeats), Lanes<T>::kCount));
+    for (int32_t repeat = 0; repeat < rounds; ++repeat) {
         Lanes<T> lanes = read_lanes("PairReduceSum", src, mask, static_cast<size_t>(repeat));
         for (size_t pair = 0; pair < Lanes<T>::kCount / 2; ++pair) {
             if (lanes.active[2 * pair] || lanes.active[2 * pair + 1]) {
@@ -122,6 +131,16 @@ inline void pair_sum(const AscendC::LocalTensor<T> &dst, const Strided<T> &src, 
             }
         }
     }
+}
+
+/// The register of the last extreme. The scalar unit sees it: what it was found among must have been written.
+inline uint64_t read_extreme()
+{
+    if (g_core->extreme_unwritten && g_core->level >= 2) {
+        rt::report("ub-uninitialised", "GetReduceRepeatMaxMinSpr",
+                   "the register holds an extreme of bytes never written, or of filler");
+    }
+    return g_core->extreme_register;
 }
 
 template <class T>
@@ -236,6 +255,36 @@ inline void RepeatReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src
 {
     opmend::whole_sum(dst, opmend::strided(src, srcBlkStride, srcRepStride), opmend::call_mask<isSetMask>(mask),
                       repeatTime, dstRepStride);
+}
+
+/// Value and index of the extreme that the last WholeReduceMax/Min (ReduceRepeat) found in all its repeats, index as bits
+/// in T; after ReduceMax/ReduceMin the value alone counts (vendor's "GetReduceRepeatMaxMinSpr").
+template <class T>
+inline void GetReduceRepeatMaxMinSpr(T &maxMinValue, T &maxMinIndex)
+{
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "GetReduceRepeatMaxMinSpr takes half and float");
+    const uint64_t bits = opmend::read_extreme(), index = bits >> 32;
+    std::memcpy(&maxMinValue, &bits, sizeof(T));
+    std::memcpy(&maxMinIndex, &index, sizeof(T));
+}
+/// The same as bits in words, for elements of type T.
+template <class T>
+inline void GetReduceRepeatMaxMinSpr(uint32_t &maxMinValue, uint32_t &maxMinIndex)
+{
+    const uint64_t bits = opmend::read_extreme();
+    maxMinValue = static_cast<uint32_t>(sizeof(T) == 2 ? bits & 0xffff : bits);
+    maxMinIndex = static_cast<uint32_t>(bits >> 32);
+}
+/// The older name.
+template <class T>
+inline void GetReduceMaxMinCount(T &maxMinValue, T &maxMinIndex)
+{
+    GetReduceRepeatMaxMinSpr<T>(maxMinValue, maxMinIndex);
+}
+template <class T>
+inline void GetReduceMaxMinCount(uint32_t &maxMinValue, uint32_t &maxMinIndex)
+{
+    GetReduceRepeatMaxMinSpr<T>(maxMinValue, maxMinIndex);
 }
 
 }  // namespace AscendC

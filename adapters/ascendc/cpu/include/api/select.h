@@ -21,21 +21,23 @@ inline bool holds(W x, W y, AscendC::CMPMODE mode)
     }
 }
 
-/// Writes the bits of `lanes` comparisons. `bit(lane)` gives a result.
+/// Writes the bits of `lanes` comparisons. `bit(lane)` gives a result, `states[lane]` where it comes from. The state of a
+/// byte of bits is one bit per lane: a lane that nobody wrote spoils its own bit only.
 template <class U, class Bit>
-inline void put_bits(const char *api, const AscendC::LocalTensor<U> &dst, size_t first, size_t lanes, uint8_t state,
-                     Bit bit)
+inline void put_bits(const char *api, const AscendC::LocalTensor<U> &dst, size_t first, size_t lanes,
+                     const uint8_t *states, Bit bit)
 {
     uint8_t *at = dst.bytes() + first / 8;
     touch(api, PipeV, dst.extent(), at, lanes / 8, true);
     for (size_t byte = 0; byte < lanes / 8; ++byte) {
-        uint8_t packed = 0;
+        uint8_t packed = 0, written = 0;
         for (size_t i = 0; i < 8; ++i) {
             packed = static_cast<uint8_t>(packed | (bit(byte * 8 + i) ? 1u << i : 0u));
+            written = static_cast<uint8_t>(written | (states[byte * 8 + i] == kWritten ? 1u << i : 0u));
         }
         at[byte] = packed;
+        mark(at + byte, 1, written);
     }
-    mark(at, lanes / 8, state);
 }
 
 /// Second operand of a comparison or a selection: a tensor or one value.
@@ -63,17 +65,17 @@ inline void compare_repeats(const char *api, const AscendC::LocalTensor<U> &dst,
     std::fill(all, all + lanes, true);
     for (size_t repeat = 0; repeat < repeats; ++repeat) {
         touch_lanes(api, src0, repeat, all, lanes, false);
-        uint8_t state = kWritten;
+        uint8_t states[lanes];
         for (size_t lane = 0; lane < lanes; ++lane) {
-            state = static_cast<uint8_t>(state & state_of(src0.at(repeat, lane), sizeof(T)));
+            states[lane] = state_of(src0.at(repeat, lane), sizeof(T));
         }
         if (src1.tensor != nullptr) {
             touch_lanes(api, src1.strided(), repeat, all, lanes, false);
             for (size_t lane = 0; lane < lanes; ++lane) {
-                state = static_cast<uint8_t>(state & state_of(src1.strided().at(repeat, lane), sizeof(T)));
+                states[lane] = static_cast<uint8_t>(states[lane] & state_of(src1.strided().at(repeat, lane), sizeof(T)));
             }
         }
-        put_bits(api, dst, repeat * lanes, lanes, state, [&](size_t lane) {
+        put_bits(api, dst, repeat * lanes, lanes, states, [&](size_t lane) {
             const T y = src1.tensor != nullptr ? load<T>(src1.strided().at(repeat, lane)) : src1.scalar;
             return holds(static_cast<Wide<T>>(load<T>(src0.at(repeat, lane))), static_cast<Wide<T>>(y), mode);
         });
@@ -126,7 +128,7 @@ inline void select(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTenso
             }
             const uint8_t *byte = bits.bytes() + (first + lane) / 8;
             touch(api, PipeV, bits.extent(), byte, 1, false);
-            state[lane] = state_of(byte, 1);
+            state[lane] = (state_of(byte, 1) >> ((first + lane) % 8) & 1) != 0 ? kWritten : uint8_t{0};
             if ((*byte >> ((first + lane) % 8) & 1) != 0) {
                 result[lane] = load<T>(src0.at(repeat, lane));
                 state[lane] = static_cast<uint8_t>(state[lane] & state_of(src0.at(repeat, lane), sizeof(T)));

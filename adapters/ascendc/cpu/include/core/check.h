@@ -71,11 +71,11 @@ inline void touch(const char *api, Pipe pipe, const Extent &extent, const uint8_
 #endif
 }
 
-/// Whether this core has the memory `address` lies in. Instructions on another core's memories do nothing here, as in
+/// Whether this core has the memory `address` lies in (behind the arena: a buffer beyond the Unified Buffer's end). Instructions on another core's memories do nothing here, as in
 /// the vendor's sources, where cube cores skip vector instructions and the reverse.
 inline bool present(const uint8_t *address)
 {
-    return address == nullptr || (address < g_core->ub + kUbBytes) == g_core->aiv;
+    return address == nullptr || (address < g_core->ub + kUbBytes || address >= g_core->ub + kArenaBytes) == g_core->aiv;
 }
 
 /// Raw pointers into UB are given out: anything may be written from now on.

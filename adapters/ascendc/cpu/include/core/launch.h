@@ -45,9 +45,14 @@ public:
         static_assert(sizeof...(Params) == sizeof...(Args), "a launch must pass as many arguments as the kernel takes");
         std::tuple<std::decay_t<Params>...> values(static_cast<Params>(args)...);
         std::apply([this](const auto &...value) { (record(value), ...); }, values);
-        auto body = [&] { std::apply(kernel, values); };
+        auto body = [&] {
+            g_core->sys_workspace = system_workspace;
+            std::apply(kernel, values);
+        };
         rt::launch(spec_, [](void *context) { (*static_cast<decltype(body) *>(context))(); }, &body);
     }
+
+    uint8_t *system_workspace = nullptr;  ///< what the framework sets before the kernel starts
 
 private:
     template <class T>
@@ -71,10 +76,23 @@ enum KernelMetaType {
     KERNEL_TYPE_MIX_AIC_1_2 = static_cast<int>(opmend::TaskType::Mix12),
     KERNEL_TYPE_MIX_AIV_1_0 = KERNEL_TYPE_AIV_ONLY,
     KERNEL_TYPE_MIX_AIC_1_0 = KERNEL_TYPE_AIC_ONLY,
+    KERNEL_TYPE_AICORE = 100,  // this and the following: types of other parts, which Atlas A2's build passes over
+    KERNEL_TYPE_VECTORCORE,
+    KERNEL_TYPE_MIX_AICORE,
+    KERNEL_TYPE_MIX_VECTOR_CORE,
 };
 
-#define KERNEL_TASK_TYPE_DEFAULT(type) ::opmend::rt::require_task(static_cast<::opmend::TaskType>(type))
-#define KERNEL_TASK_TYPE(key, type) ::opmend::rt::require_task(static_cast<::opmend::TaskType>(type))
+namespace opmend {
+inline void name_task(KernelMetaType type)
+{
+    if (type < KERNEL_TYPE_AICORE) {
+        rt::require_task(static_cast<TaskType>(type));
+    }
+}
+}  // namespace opmend
+
+#define KERNEL_TASK_TYPE_DEFAULT(type) ::opmend::name_task(type)
+#define KERNEL_TASK_TYPE(key, type) ::opmend::name_task(type)
 #define ASCEND_IS_AIV (::opmend::g_core->aiv)
 #define ASCEND_IS_AIC (!::opmend::g_core->aiv)
 #define g_coreType (::opmend::g_core->aiv ? ::AscendC::AIV : ::AscendC::AIC)
@@ -100,6 +118,11 @@ inline constexpr uint32_t GetUBSizeInBytes() { return TOTAL_UB_SIZE; }
 }  // namespace AscendC
 
 inline int64_t get_block_idx() { return opmend::g_core->block; }
+/// The same as a name: the device compiler's built-in value. An object, so that a variable of that name hides it.
+struct BlockIndexName {
+    operator int64_t() const { return get_block_idx(); }
+};
+inline constexpr BlockIndexName block_idx{};
 inline int64_t get_block_num() { return opmend::g_core->block_num; }
 inline int64_t get_subblockid() { return opmend::g_core->sub; }
 

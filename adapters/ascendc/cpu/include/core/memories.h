@@ -10,6 +10,9 @@
 
 namespace opmend {
 
+/// Bytes of a workspace that belong to the framework; an operator's own part follows.
+constexpr size_t kSystemWorkspace = 16 << 20;
+
 enum class Memory : uint8_t { Ub, L1, L0A, L0B, L0C, Bias, Fix };
 constexpr int kMemories = 7;
 

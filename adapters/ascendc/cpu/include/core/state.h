@@ -98,6 +98,10 @@ struct Core {
     float deq_scale = 1.0f;     ///< SetDeqScale
     bool deq_set = false;
     uint64_t sum_register = 0;  ///< the last ReduceSum of a count, as bits
+    uint64_t addresses[8][8] = {};  ///< the address registers VA0..VA7
+    uint64_t extreme_register = 0;  ///< the last reduction to a maximum or minimum: value below, index from bit 32 on
+    bool extreme_unwritten = false;  ///< among bytes never written
+    uint8_t *sys_workspace = nullptr;  ///< SetSysWorkspace, or the framework
     uint32_t merged[4] = {0, 0, 0, 0};  ///< structures of each queue that the last MrgSort took
     void *pipe = nullptr;       ///< the live TPipe
     std::vector<std::unique_ptr<Queue>> queues;

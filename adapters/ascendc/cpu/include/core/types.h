@@ -39,6 +39,14 @@
 #ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 2201  // Atlas A2 (dav-c220): the part that is modelled
 #endif
+#ifndef __CCE_AICORE__
+#define __CCE_AICORE__ 220  // the same, in the name that device code of older releases asks for
+#endif
+
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
 
 using half = _Float16;
 using float16_t = _Float16;
@@ -129,6 +137,9 @@ constexpr uint32_t DEFAULT_REPEAT_STRIDE = 8;
 constexpr uint32_t DEFAULT_C0_SIZE = 32;
 constexpr uint32_t ONE_BLK_FLOAT_NUM = 8;
 constexpr uint32_t ONE_BLK_HALF_NUM = 16;
+constexpr uint32_t BRCB_BROADCAST_NUMBER = 8;
+constexpr int32_t BYTE_PER_FRACTAL = 512;
+constexpr uint32_t VECTOR_REG_WIDTH = 256;
 constexpr uint32_t MAX_REPEAT_TIMES = 255;
 constexpr uint32_t TOTAL_UB_SIZE = opmend::kUbBytes;
 constexpr uint64_t MASK_PLACEHOLDER = 0;

@@ -39,6 +39,20 @@ struct SoftMaxShapeInfo {
     uint32_t oriSrcK{0};
 };
 
+enum class SoftmaxMode { SOFTMAX_NORMAL = 0, SOFTMAX_OUTPUT_WITHOUT_BRC = 1 };
+
+/// Compile-time options; oriSrcM and oriSrcK repeat SoftMaxShapeInfo's.
+struct SoftmaxConfig {
+    constexpr SoftmaxConfig(bool isCheckTilingIn, uint32_t oriSrcMIn = 0, uint32_t oriSrcKIn = 0,
+                            SoftmaxMode modeIn = SoftmaxMode::SOFTMAX_NORMAL)
+        : isCheckTiling(isCheckTilingIn), oriSrcM(oriSrcMIn), oriSrcK(oriSrcKIn), mode(modeIn)
+    {}
+    bool isCheckTiling;
+    uint32_t oriSrcM, oriSrcK;
+    SoftmaxMode mode;
+};
+inline constexpr SoftmaxConfig SOFTMAX_DEFAULT_CFG = {true};
+
 struct MeanParams {
     uint32_t outter = 1;
     uint32_t inner;
@@ -131,20 +145,24 @@ namespace AscendC {
 
 // With row sums and maxima, of the tensors' own type or (half tensors) of float, with and without a temporary.
 #define OPMEND_SOFTMAX(TYPE, SIDE, TEMPORARY)                                                                        \
-    template <class T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false>           \
+    template <class T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,            \
+              const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG>                                                      \
     inline void SoftMax(const LocalTensor<TYPE> &dst, const LocalTensor<SIDE> &sum, const LocalTensor<SIDE> &max,     \
                         const LocalTensor<TYPE> &src, TEMPORARY const SoftMaxTiling &tiling,                          \
                         const SoftMaxShapeInfo &info = {})                                                            \
     {                                                                                                                 \
-        static_assert(!isDataFormatNZ, "unsupported: SoftMax of NZ tensors");                                         \
+        static_assert(!isDataFormatNZ, "unsupported: SoftMax (NZ tensors)");                                          \
+        static_assert(config.mode == SoftmaxMode::SOFTMAX_NORMAL, "unsupported: SoftMax (outputs of one value)");      \
         opmend::softmax("SoftMax", dst, &sum, &max, false, src, opmend::row_shape("SoftMax", tiling, info));          \
     }                                                                                                                 \
-    template <class T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false>           \
+    template <class T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,            \
+              const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG>                                                      \
     inline void SimpleSoftMax(const LocalTensor<TYPE> &dst, const LocalTensor<SIDE> &sum,                             \
                               const LocalTensor<SIDE> &max, const LocalTensor<TYPE> &src,                             \
                               TEMPORARY const SoftMaxTiling &tiling, const SoftMaxShapeInfo &info = {})               \
     {                                                                                                                 \
-        static_assert(!isDataFormatNZ, "unsupported: SimpleSoftMax of NZ tensors");                                   \
+        static_assert(!isDataFormatNZ, "unsupported: SimpleSoftMax (NZ tensors)");                                    \
+        static_assert(config.mode == SoftmaxMode::SOFTMAX_NORMAL, "unsupported: SimpleSoftMax (outputs of one value)"); \
         opmend::softmax("SimpleSoftMax", dst, &sum, &max, true, src,                                                  \
                         opmend::row_shape("SimpleSoftMax", tiling, info));                                            \
     }
@@ -156,13 +174,15 @@ OPMEND_SOFTMAX(half, float, OPMEND_TEMPORARY)
 #undef OPMEND_SOFTMAX
 #undef OPMEND_TEMPORARY
 
-template <class T, bool isReuseSource = false, bool isBasicBlock = false>
+template <class T, bool isReuseSource = false, bool isBasicBlock = false,
+          const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG>
 inline void SoftMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const SoftMaxTiling &tiling,
                     const SoftMaxShapeInfo &info = {})
 {
     opmend::softmax<T, T>("SoftMax", dst, nullptr, nullptr, false, src, opmend::row_shape("SoftMax", tiling, info));
 }
-template <class T, bool isReuseSource = false, bool isBasicBlock = false>
+template <class T, bool isReuseSource = false, bool isBasicBlock = false,
+          const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG>
 inline void SoftMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &,
                     const SoftMaxTiling &tiling, const SoftMaxShapeInfo &info = {})
 {

@@ -1,0 +1,1 @@
+#include "kernel_operator.h"  // stands for the vendor's header of this name

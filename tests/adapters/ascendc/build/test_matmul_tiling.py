@@ -1,0 +1,74 @@
+"""The matmul tiling API of the host's stand-ins: what it fills in is legal by the vendor's table of constraints."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from adapters.ascendc.cpu.hostbuild import HOST
+
+PROGRAM = """
+#include "tiling/tiling_api.h"
+using namespace matmul_tiling;
+int main() {
+    const int shapes[][4] = {{1, 1, 1, 20}, {1000, 700, 320, 20}, {16, 30000, 128, 40}, {4096, 4096, 4096, 24},
+                             {33, 17, 5, 3}};
+    for (const auto &s : shapes) {
+        for (DataType type : {DataType::DT_FLOAT, DataType::DT_FLOAT16, DataType::DT_INT8}) {
+            MultiCoreMatmulTiling many(platform_ascendc::PlatformAscendC{});
+            many.SetAType(TPosition::GM, CubeFormat::ND, type);
+            many.SetBType(TPosition::GM, CubeFormat::ND, type, true);
+            many.SetBias(true);
+            many.SetOrgShape(s[0], s[1], s[2]);
+            many.SetShape(s[0], s[1], -1);
+            many.SetDim(s[3]);
+            optiling::TCubeTiling t;
+            if (many.GetTiling(t) != 0 || t.GetDataSize() != 200) return 1;
+            for (int v : {s[0], s[1], s[2], s[3], bytes_of(type), t.get_usedCoreNum(), t.get_singleCoreM(),
+                          t.get_singleCoreN(), t.get_singleCoreK(), t.get_baseM(), t.get_baseN(), t.get_baseK(),
+                          t.get_isBias()}) {
+                printf("%d ", v);
+            }
+            puts("");
+        }
+    }
+    MatmulApiTiling nothing;
+    optiling::TCubeTiling t;
+    return nothing.GetTiling(t) == -1 ? 0 : 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def tilings(tmp_path_factory: pytest.TempPathFactory) -> list[list[int]]:
+    folder: Path = tmp_path_factory.mktemp("tiling")
+    (folder / "program.cpp").write_text(PROGRAM)
+    command = [
+        "g++",
+        "-std=c++17",
+        f"-I{HOST}",
+        str(folder / "program.cpp"),
+        "-o",
+        str(folder / "program"),
+    ]
+    subprocess.run(command, check=True)
+    done = subprocess.run([str(folder / "program")], check=True, capture_output=True, text=True)
+    return [[int(v) for v in line.split()] for line in done.stdout.splitlines()]
+
+
+def test_every_tiling_meets_the_documented_constraints(tilings: list[list[int]]) -> None:
+    assert len(tilings) == 15
+    for m, n, k, dim, width, used, single_m, single_n, single_k, base_m, base_n, base_k, bias in tilings:
+        assert bias == 1 and single_k == k
+        assert 1 <= used <= dim
+        assert used == -(-m // single_m) * -(-n // single_n)
+        assert base_m % 16 == base_n % 16 == base_k % 16 == 0
+        assert base_m * base_k * width * 2 <= 64 << 10 and base_n * base_k * width * 2 <= 64 << 10
+        assert base_m * base_n * 4 <= 128 << 10
+        assert base_n * 4 <= 1024
+
+
+def test_large_products_use_nearly_all_cores(tilings: list[list[int]]) -> None:
+    assert all(used >= 0.8 * dim for m, n, _, dim, _, used, *_ in tilings if m * n >= 16 * 30000)
