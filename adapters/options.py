@@ -29,6 +29,14 @@ def toolchain_options(function: F) -> F:
             help="Named policy: cann-ecosystem, npukernelbench, allclose(rtol,atol).",
         ),
         click.option(
+            "--findings",
+            type=click.Choice(["default", "strict", "none"]),
+            default="default",
+            show_default=True,
+            help="Device findings that fail a candidate: races, out-of-bounds and uninitialised data that reach an "
+            "output (and hazards, deadlocks); strict: any finding; none: only warn. Recorded.",
+        ),
+        click.option(
             "--seed",
             type=click.IntRange(0, 2**62),
             help="Seed of the inputs (default: a fresh one, recorded in the log).",

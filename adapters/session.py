@@ -24,15 +24,13 @@ from statemachine.candidate import Candidate
 from statemachine.check import check
 from statemachine.engine import Engine, Listener, Ports
 from statemachine.evaluate import Progress
+from statemachine.findings import POLICIES, findings_policy
 from statemachine.ports import UsageError
 from statemachine.tolerance import policy
 
 if TYPE_CHECKING:
     from events.log import SqlLog
     from events.types import SessionOpened
-
-#: Device findings that fail a candidate whatever its numbers say: on hardware these are luck. The rest only warn.
-BLOCKING = ("deadlock", "gm-out-of-bounds", "gm-race", "pipe-hazard", "ub-out-of-bounds", "ub-uninitialised")
 
 
 class SystemClock:
@@ -69,6 +67,7 @@ class Settings:
             tolerance = policy(options["tolerance"]).name
         except ValueError as error:
             raise UsageError(str(error)) from error
+        findings = POLICIES[options.get("findings", "default")]
         bounds = {k: options[k] for k in ("attempts", "wall_seconds") if k in options}
         seed = options.get("seed")
         configuration = Configuration(
@@ -79,7 +78,9 @@ class Settings:
             check_level=options["check_level"],
             case_seconds=options["case_seconds"],
             case_memory_mb=options["case_memory_mb"],
-            blocking_findings=BLOCKING,
+            findings=findings.name,
+            blocking_findings=findings.blocking,
+            blocking_when_reaching=findings.reaching,
         )
         return cls(configuration, options.get("candidate"), options.get("cache") or default_cache())
 
@@ -177,7 +178,7 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
             seed=configuration.seed,
             tolerance=configuration.tolerance,
             level=configuration.check_level,
-            blocking=configuration.blocking_findings,
+            findings=findings_policy(configuration),
             progress=progress,
         )
         report["warnings"] += weaknesses(task, configuration.seed)

@@ -19,6 +19,7 @@ Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 BlobRef = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$"), "blob"]
 CaseSet = Literal["compact", "full"]
 Verdict = Literal["clean", "tainted", "undetermined"]
+Reach = Literal["yes", "no", "unknown"]
 CheckOutcome = Literal["passed", "flagged", "failed", "skipped", "noted"]
 
 
@@ -64,7 +65,11 @@ class Bounds(Frozen):
 
 
 class Configuration(Frozen):
-    """What the user chose. `seed` makes the inputs; it is in the log, where no worker and no candidate reads."""
+    """What the user chose. `seed` makes the inputs; it is in the log, where no worker and no candidate reads.
+
+    `findings` names the policy on device findings; its content are the kinds that fail a candidate
+    (`blocking_findings`) and those of them that do so only where their data may reach an output.
+    """
 
     arm: str = "full"
     bounds: Bounds = Bounds()
@@ -74,7 +79,9 @@ class Configuration(Frozen):
     check_level: int = Field(3, ge=0, le=3)
     case_seconds: float = Field(60.0, gt=0)
     case_memory_mb: int = Field(4096, ge=64)
+    findings: str = "kinds/1"
     blocking_findings: tuple[str, ...] = ()
+    blocking_when_reaching: tuple[str, ...] = ()
 
 
 class WorkerIdentity(Frozen):
@@ -94,7 +101,8 @@ class CompilerError(Frozen):
 
 
 class SanitizerFinding(Frozen):
-    """What the device noticed beside the numbers; `file` and `line` are the candidate's own source."""
+    """What the device noticed beside the numbers; `file` and `line` are the candidate's own source.
+    `reaches_output`: whether bytes that it is about are in a returned tensor in the end."""
 
     kind: str
     api: str = ""
@@ -102,6 +110,7 @@ class SanitizerFinding(Frozen):
     line: int | None = None
     message: str
     count: int = 1
+    reaches_output: Reach = "unknown"
 
 
 class Evidence(Frozen):

@@ -13,6 +13,7 @@ from typing import Any
 from events.types import Evaluated, SessionAborted, SessionAccepted, SessionExhausted
 from replay.history import History
 from statemachine.decide import budget_left
+from statemachine.findings import FindingsPolicy, findings_policy
 from statemachine.ports import BlobStore
 from statemachine.scoring import exclusions, passed, tally
 from statemachine.state import Attempt, SessionState
@@ -30,7 +31,7 @@ def explain(history: History, blobs: BlobStore) -> dict[str, Any]:
         "why": why(state),
         "attempts": [_attempt(state, a, blobs) for a in state.attempts],
         "refused": [{"attempt": r.attempt, "reason": r.reason, "pattern": r.pattern} for r in state.refusals],
-        "numeric_evidence": _numbers(deciding),
+        "numeric_evidence": _numbers(deciding, findings_policy(opened.configuration)),
         "integrity_evidence": _integrity(deciding),
         "retrieved": [{"attempt": r.attempt, "entries": [e[0] for e in r.entries[:5]]} for r in state.retrieved],
         "budget_left": budget_left(state),
@@ -102,7 +103,7 @@ def _tally(evaluation: Evaluated | None) -> dict[str, int] | None:
     return {"passed": passed(evaluation), "total": len(evaluation.counted), **left_out}
 
 
-def _numbers(attempt: Attempt) -> dict[str, Any]:
+def _numbers(attempt: Attempt, rule: FindingsPolicy) -> dict[str, Any]:
     """Worst errors by dtype over the widest set that was run, device findings, and the failing cases."""
     widest = attempt.full or attempt.compact
     by_dtype: dict[str, dict[str, float]] = defaultdict(lambda: {"cases": 0, "passed": 0, "mere": 0.0, "mare": 0.0})
@@ -116,7 +117,7 @@ def _numbers(attempt: Attempt) -> dict[str, Any]:
         "attempt": attempt.number,
         "set": None if widest is None else "full" if attempt.full else "compact",
         "by_dtype": dict(by_dtype),
-        "findings": [f.model_dump() for f in widest.sanitizer] if widest else [],
+        "findings": [{**f.model_dump(), "blocks": rule.blocks(f)} for f in widest.sanitizer] if widest else [],
         "blocking": list(widest.blocking) if widest else [],
         "failing": [
             {"index": c.index, "dtype": c.dtype, "shape": list(c.shape), "reason": c.reason}
@@ -161,7 +162,7 @@ def render(answer: dict[str, Any]) -> Iterator[str]:
         )
     for f in numbers["findings"]:
         place = f"{f['file']}:{f['line']}" if f["file"] else "no place"
-        mark = "blocking" if f["kind"] in numbers["blocking"] else "warning"
+        mark = "blocking" if f["blocks"] else "warning"
         yield f"  device finding ({mark}) {f['kind']} {f['api']} {place} x{f['count']}: {f['message']}"
     for f in numbers["excluded"]:
         yield f"  excluded case {f['index']}: {f['reason']}"

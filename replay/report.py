@@ -31,8 +31,9 @@ def render_check(report: dict[str, Any]) -> Iterator[str]:
             yield f"  failing  {case['set']} {case['index']} {case['dtype']} {list(case['shape'])}: {case['reason']}"
     for finding in report["sanitizer"]:
         place = f"{finding['file']}:{finding['line']}" if finding["file"] else "no place"
-        mark = "blocking" if finding["kind"] in report["blocking"] else "warning"
+        mark = "blocking" if finding["blocks"] else "warning"
         what = f"{finding['kind']} {finding['api']} {place} x{finding['count']}"
+        what += ", in scratch memory only" if finding["reaches_output"] == "no" else ""
         yield f"  device   ({mark}) {what}: {finding['message']}"
     integrity = report["integrity"]
     yield f"  integrity {integrity['verdict']}: {integrity['settled_by']}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from events.types import CaseSet, Evidence
 from statemachine.evaluate import Evaluation, Progress, evaluate, merge_findings
+from statemachine.findings import FindingsPolicy
 from statemachine.integrity.judge import judge
 from statemachine.integrity.static import read_statically
 from statemachine.ports import Task, Toolchain
@@ -23,7 +24,7 @@ def check(
     seed: int,
     tolerance: str,
     level: int,
-    blocking: tuple[str, ...],
+    findings: FindingsPolicy,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The report as one JSON-able object (docs/architecture.md, `check --json`). `full` is null when it was not asked
@@ -38,7 +39,7 @@ def check(
             if name == "full" and task.ref.full.digest == task.ref.compact.digest:
                 runs[name] = runs["compact"]
                 continue
-            runs[name] = evaluate(task, toolchain, outcome.handle, name, seed, rule, blocking, progress)
+            runs[name] = evaluate(task, toolchain, outcome.handle, name, seed, rule, findings, progress)
     distinct = list({id(e): e for e in runs.values()}.values())
     verdict, evidence, settled_by = judge(
         static=static,
@@ -54,7 +55,11 @@ def check(
         "compact": _tally(runs.get("compact")),
         "full": _tally(runs.get("full")),
         "cases": [_case(name, case) for name, e in runs.items() for case in e.cases],
-        "sanitizer": [f.model_dump() for f in merge_findings(f for e in distinct for f in e.sanitizer)],
+        "sanitizer": [
+            {**f.model_dump(), "blocks": findings.blocks(f)}
+            for f in merge_findings(f for e in distinct for f in e.sanitizer)
+        ],
+        "findings_policy": findings.name,
         "blocking": sorted({kind for e in distinct for kind in e.blocking}),
         "integrity": {
             "verdict": verdict,

@@ -34,6 +34,7 @@ from statemachine.briefing import brief_for, diagnosis_for
 from statemachine.candidate import Candidate
 from statemachine.decide import Action, decide, restore_point
 from statemachine.evaluate import evaluate
+from statemachine.findings import findings_policy
 from statemachine.intake import receive
 from statemachine.integrity.judge import judge
 from statemachine.integrity.static import read_statically
@@ -260,7 +261,7 @@ class Engine:
             which,
             configuration.seed,
             self.tolerance,
-            configuration.blocking_findings,
+            findings_policy(configuration),
             self.listener.progress,
         )
         return {

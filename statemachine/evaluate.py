@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from events.types import CaseResult, CaseSet, Evidence, Feature, SanitizerFinding
+from statemachine.findings import FindingsPolicy
 from statemachine.forensics.features import observe
 from statemachine.integrity.dynamic import in_light_of
 from statemachine.ports import CaseData, CaseRun, ReferenceFails, Task, Toolchain, UsageError
@@ -21,6 +22,7 @@ from statemachine.tolerance import Comparison, Policy, compare_outputs
 
 #: After so many cases in a row that ran into their time limit, the rest of the set is not run any more.
 TIMEOUTS_TO_STOP = 2
+_WORST = ("no", "unknown", "yes")
 _NOT_RUN = f"not run: {TIMEOUTS_TO_STOP} cases in a row before it ran into the time limit"
 
 Progress = Callable[[CaseSet, int, int], None]
@@ -53,7 +55,7 @@ def evaluate(
     which: CaseSet,
     seed: int,
     policy: Policy,
-    blocking_kinds: Iterable[str],
+    findings_rule: FindingsPolicy,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Run `handle` on every case of `which`. A hostile or broken candidate gives failing cases, never an exception.
@@ -99,8 +101,7 @@ def evaluate(
         else:
             result.cases.append(ran.get(index) or _without_run(index, descriptor, "timeout", _NOT_RUN))
     result.sanitizer = merge_findings(findings)
-    blocking = set(blocking_kinds)
-    result.blocking = tuple(sorted({f.kind for f in result.sanitizer if f.kind in blocking}))
+    result.blocking = findings_rule.blocking_kinds(result.sanitizer)
     result.evidence = merge_evidence(evidence)
     result.seconds = round(time.monotonic() - started, 3)
     return result
@@ -151,12 +152,22 @@ def _without_run(index: int, descriptor: Any, status: Literal["timeout", "exclud
 
 
 def merge_findings(findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
-    """One finding per (kind, api, place), with the counts of all cases added; the first message stands."""
+    """One finding per (kind, api, place), with the counts of all cases added; the first message stands, and the worst
+    of where its data went."""
     merged: dict[tuple[str, str, str | None, int | None], SanitizerFinding] = {}
     for f in findings:
         key = (f.kind, f.api, f.file, f.line)
         seen = merged.get(key)
-        merged[key] = f if seen is None else seen.model_copy(update={"count": seen.count + f.count})
+        merged[key] = (
+            f
+            if seen is None
+            else seen.model_copy(
+                update={
+                    "count": seen.count + f.count,
+                    "reaches_output": max(seen.reaches_output, f.reaches_output, key=_WORST.index),
+                }
+            )
+        )
     return tuple(sorted(merged.values(), key=lambda f: (f.kind, f.file or "", f.line or 0, f.api)))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,16 @@ class Task(Protocol):
     def cases(self, which: CaseSet, seed: int, indices: Sequence[int] | None = None) -> Iterator[CaseData]:
         """Make inputs and expected outputs (in a process of their own), in case order. Pure in (task, which, seed).
         Raises ReferenceFails on a case that the reference cannot do."""
+        ...
+
+
+@runtime_checkable
+class OperatorTask(Task, Protocol):
+    """A task whose binding is the task's own and not the candidate's (the msopgen layout)."""
+
+    @property
+    def binding(self) -> str:
+        """The C++ text that hands tensors to the operator."""
         ...
 
 

@@ -37,6 +37,7 @@ _TRACEBACK_LIMIT = 8000
 
 
 _TORCH_NAMESPACES = frozenset({"aten", "prims", "prim", "quantized", "mkldnn", "_quantized", "profiler", "debugprims"})
+_READS_NOTHING = ("empty", "new_", "zero", "ones", "full", "fill_")
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
@@ -54,12 +55,14 @@ class Spy(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, register: Callable[[torch.Tensor], None] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.counts: Counter[str] = Counter()
+        self.read: dict[int, int] = {}  # storages that operators read: address -> bytes
         self._register = register
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.counts[str(func)] += 1
         if func.namespace in _TORCH_NAMESPACES:
             result = func(*args, **(kwargs or {}))
+            self._note_read(func, args)
         else:
             with self:  # straight to the registered function, and what it calls comes by here again
                 result = func.redispatch(_CPU, *args, **(kwargs or {}))
@@ -67,6 +70,20 @@ class Spy(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in _tensors(result):
                 self._register(tensor)
         return result
+
+    def _note_read(self, func: Any, args: Any) -> None:
+        """Remember whose values an operator read; views, allocations and fillings read none."""
+        name = str(func._schema.name).removeprefix("aten::")
+        if name.startswith(_READS_NOTHING) or any(
+            a.alias_info is not None and not a.alias_info.is_write for a in func._schema.arguments
+        ):
+            return
+        for tensor in _tensors([*(args[1:] if name == "copy_" else args)]):
+            try:
+                storage = tensor.untyped_storage()
+                self.read[storage.data_ptr()] = storage.nbytes()
+            except (NotImplementedError, RuntimeError):
+                continue
 
 
 def _registrar(runtime: ctypes.CDLL) -> Callable[[torch.Tensor], None]:
@@ -169,6 +186,7 @@ def _run(job: dict[str, Any], tensorfile: ModuleType, guard: ModuleType, out: Pa
             result = model(*inputs)
     finally:
         side["forward_ops"] = dict(forward_spy.counts)
+        side["torch_read"] = [{"base": hex(base), "nbytes": size} for base, size in forward_spy.read.items()]
         side["report"] = _report(job["runtime"])
         if job["recorder"]:
             side["recording"] = _report(job["runtime"], "opmend_records_json")

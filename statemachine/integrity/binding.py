@@ -42,8 +42,11 @@ class BindingReport:
     launches: tuple[Launch, ...]
 
 
-def read_binding(files: Mapping[str, str]) -> BindingReport:
-    """Read all kernel sources of a candidate (text by path relative to kernel/). Never raises on hostile text."""
+def read_binding(files: Mapping[str, str], *, launching: bool = True) -> BindingReport:
+    """Read all kernel sources of a candidate (text by path relative to kernel/). Never raises on hostile text.
+
+    Without `launching`, launches are nobody's business here: neither is one needed, nor does one count.
+    """
     found: list[Evidence] = []
     starts: list[Launch] = []
     defined: set[str] = set()
@@ -52,7 +55,7 @@ def read_binding(files: Mapping[str, str]) -> BindingReport:
         detail = "the sources are too large to be read; make them smaller"
         return BindingReport((Evidence(check="binding:too-large", outcome="failed", detail=detail),), (), (), ())
     effort = Effort()
-    codes = {path: _live(text) for path, text in sorted(files.items())}
+    codes = {path: live(text) for path, text in sorted(files.items())}
     for path, code in codes.items():
         for start in _launches(path, code, found):
             names = expanded_names(codes.values(), code, start.offset, start.kernel)
@@ -64,12 +67,24 @@ def read_binding(files: Mapping[str, str]) -> BindingReport:
         _aten_names(path, code, found)
         _statics(path, code, found)
         found.extend(read_host_code(path, code, parseable(code), effort))
-    _conclude(starts, defined, found)
+    if launching:
+        _conclude(starts, defined, found)
     unique = tuple(dict.fromkeys(found))
     return BindingReport(unique, tuple(sorted(modules)), tuple(sorted({s.kernel for s in starts})), tuple(starts))
 
 
-def _live(text: str) -> str:
+def kernels_defined(files: Mapping[str, str]) -> set[str]:
+    """Names of the `__global__` functions in the sources, macros expanded where they are used."""
+    codes = [live(text) for text in files.values()] if sum(map(len, files.values())) <= _MAX_CHARACTERS else []
+    return {
+        name
+        for code in codes
+        for match in _GLOBAL_KERNEL.finditer(code)
+        for name in expanded_names(codes, code, match.start(1), match.group(1))
+    }
+
+
+def live(text: str) -> str:
     """The text without comments, literals and `#if 0` blocks; line breaks stay."""
     lines = blank(text, literals=True).split("\n")
     dead = depth = 0

@@ -36,6 +36,7 @@ SETTLED_BY: dict[str, tuple[str, ...]] = {
     "binding:foreign-kernel": (seen.PROVENANCE,),
     "binding:dead-branch": (seen.PROVENANCE,),
     "binding:namespace": (seen.ATEN_SPY,),
+    "binding:results": (seen.PROVENANCE,),
 }
 
 #: Checks of the full integrity layer that do not exist yet, and why that matters.

@@ -11,6 +11,7 @@ import ast
 from statemachine.integrity import vocabulary as words
 from statemachine.integrity.program import Program
 from statemachine.integrity.pymodule import PyModule
+from statemachine.integrity.shadowing import local_names, module_names
 
 _STORED = (ast.Store, ast.Del)
 
@@ -19,11 +20,10 @@ def scan(program: Program, module: PyModule) -> None:
     """Record every refused name, import, monkey patch, class and definition of `module` in `program`."""
     _imports(program, module)
     _rebinding(program, module)
-    rebound = {n.id for n in ast.walk(module.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, _STORED)}
-    rebound |= {n.name for n in ast.walk(module.tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    rebound, local = module_names(module.tree), local_names(module.tree)
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute | ast.Name):
-            _name(program, module, node, rebound)
+            _name(program, module, node, rebound, local)
         elif isinstance(node, ast.ClassDef):
             _class(program, module, node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -127,11 +127,14 @@ def _refuse(program: Program, module: PyModule, dotted: str, line: int) -> None:
         program.find("refused-name", "failed", f"uses {dotted}: torch's internals", module.name, line)
 
 
-def _name(program: Program, module: PyModule, node: ast.Attribute | ast.Name, rebound: set[str]) -> None:
+def _name(
+    program: Program, module: PyModule, node: ast.Attribute | ast.Name, rebound: set[str], local: set[int]
+) -> None:
     dotted = module.dotted(node)
     if dotted is not None and not dotted.startswith(("helper:", "ext:", "model:", "unknown:")):
         root = dotted.split(".")[0]
-        shadowed = root == "builtins" and isinstance(_root(node), ast.Name) and _root_id(node) in rebound
+        own = _root_id(node) in rebound or id(_root(node)) in local
+        shadowed = root == "builtins" and isinstance(_root(node), ast.Name) and own
         if not shadowed:
             _refuse(program, module, dotted, node.lineno)
     if isinstance(node, ast.Attribute):

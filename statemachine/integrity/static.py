@@ -8,16 +8,23 @@ from pathlib import Path
 from events.types import Evidence
 from statemachine.candidate import Candidate
 from statemachine.integrity.binding import read_binding
+from statemachine.integrity.operator import read_operator
 from statemachine.integrity.wrapper import read_wrapper
-from statemachine.ports import Task
+from statemachine.ports import OperatorTask, Task
 
 WRAPPER = "model_new_ascendc.py"
+OPERATOR_WRAPPER = "validation/module.py"
 #: Python files of a task that are not the candidate's.
 NOT_HELPERS = frozenset({WRAPPER, "model.py"})
 
 
 def read_statically(task: Task, candidate: Candidate) -> tuple[Evidence, ...]:
     """Evidence of the wrapper reader and the binding reader for `candidate` on `task`. Nothing is executed."""
+    if isinstance(task, OperatorTask):
+        bound = read_operator(task.binding, candidate.files)
+        modules = bound.modules or None
+        report = read_wrapper(task.wrapper_source, OPERATOR_WRAPPER, helpers=task.helpers, extensions=modules)
+        return (*report.evidence, *bound.evidence)
     return read_sources(task.wrapper_source, candidate.files, helpers_of(task.directory))
 
 

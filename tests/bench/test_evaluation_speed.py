@@ -20,11 +20,11 @@ from adapters import tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.rewrite import rewrite_launches
 from adapters.ascendc.cpu.toolchain import CpuToolchain
-from adapters.session import BLOCKING
 from adapters.tasks import DirectTask, load_task
 from events.types import CaseSet
 from statemachine.candidate import Candidate
 from statemachine.evaluate import Evaluation, evaluate
+from statemachine.findings import POLICIES
 from statemachine.tolerance import policy
 from tests import tiny
 from tests.bench.conftest import CHECK_LEVEL, Timed
@@ -47,7 +47,7 @@ class Bench:
 
     def evaluate(self, candidate: Candidate, which: CaseSet) -> Evaluation:
         built = self.toolchain.build(self.task, candidate, CHECK_LEVEL)
-        return evaluate(self.task, self.toolchain, built.handle, which, SEED, POLICY, BLOCKING)
+        return evaluate(self.task, self.toolchain, built.handle, which, SEED, POLICY, POLICIES["default"])
 
     def inputs(self, which: CaseSet) -> list[torch.Tensor]:
         """The first input of every case."""

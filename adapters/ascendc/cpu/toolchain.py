@@ -25,6 +25,7 @@ from adapters.ascendc.cpu.cache import digest_tree
 from adapters.ascendc.cpu.hostbuild import vector_cores
 from adapters.ascendc.cpu.observed import case_evidence
 from adapters.ascendc.cpu.operator import BuiltOperator, OperatorRuns, build_operator
+from adapters.ascendc.cpu.reach import reach_of
 from adapters.ascendc.cpu.recording import Recording, read_recording
 from adapters.ascendc.cpu.symbolise import Symboliser
 from adapters.runner import client
@@ -220,13 +221,15 @@ def _case_run(index: int, ran: client.CaseRun, handle: Built | BuiltOperator, ke
         detail=detail,
         outputs=outputs,
         launches=tuple(str(launch.get("kernel", "?")) for launch in launches),
-        findings=_findings(report, handle),
+        findings=_findings(report, ran.side, handle),
         evidence=evidence,
         seconds=ran.seconds,
     )
 
 
-def _findings(report: dict[str, Any], handle: Built | BuiltOperator) -> tuple[SanitizerFinding, ...]:
+def _findings(
+    report: dict[str, Any], side: dict[str, Any], handle: Built | BuiltOperator
+) -> tuple[SanitizerFinding, ...]:
     found = [f for f in report.get("findings", []) if isinstance(f, dict)]
     places = handle.places.locate_all([_stack(f.get("frames")) for f in found])
     return tuple(
@@ -237,6 +240,7 @@ def _findings(report: dict[str, Any], handle: Built | BuiltOperator) -> tuple[Sa
             line=place.line if place else None,
             message=str(f.get("message", ""))[:500],
             count=max(1, int(f.get("count", 1))),
+            reaches_output=reach_of(f, report, side),
         )
         for f, place in zip(found, places, strict=True)
     )

@@ -14,6 +14,7 @@ from adapters.conformance import find_tasks, group, measure
 from adapters.tasks import MsopTask, load_task
 from adapters.tasks.csvcases import read_rows
 from statemachine.evaluate import Evaluation, evaluate
+from statemachine.findings import POLICIES
 from statemachine.ports import UsageError
 from statemachine.tolerance import policy
 
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 def run(task: MsopTask, toolchain: CpuToolchain) -> Evaluation:
     outcome = toolchain.build(task, task.candidate, 2)
     assert outcome.passed, outcome.log
-    return evaluate(task, toolchain, outcome.handle, "full", 7, policy("npukernelbench"), ())
+    return evaluate(task, toolchain, outcome.handle, "full", 7, policy("npukernelbench"), POLICIES["none"])
 
 
 def load(folder: Path, cache: Path, candidate: str = "answer/0") -> MsopTask:

@@ -29,6 +29,7 @@ struct Finding {
     long count = 1;
     int core = -1;
     std::vector<void *> frames;
+    bool followed = false;  // marks in memory (dubious.h) tell where its data went
 };
 
 std::vector<Finding> findings;
@@ -110,11 +111,13 @@ std::vector<void *> known_call_stack(const void *frame)
 #endif
 }
 
-void record(const char *kind, const char *api, const std::string &message, std::vector<void *> frames)
+void record(const char *kind, const char *api, const std::string &message, std::vector<void *> frames,
+            bool followed = false)
 {
     for (Finding &known : findings) {
         if (known.kind == kind && known.frames == frames) {
             ++known.count;
+            known.followed &= followed;
             return;
         }
     }
@@ -122,18 +125,19 @@ void record(const char *kind, const char *api, const std::string &message, std::
         ++findings_dropped;
         return;
     }
-    findings.push_back({kind, api, message, 1, g_core != nullptr ? g_core->index : -1, std::move(frames)});
+    findings.push_back({kind, api, message, 1, g_core != nullptr ? g_core->index : -1, std::move(frames), followed});
 }
 
-void record_here(const char *kind, const char *api, const std::string &message, void *caller)
+void record_here(const char *kind, const char *api, const std::string &message, void *caller, bool followed = false)
 {
     auto &site = sites[{kind, caller}];
     if (++site.first > kMaxStacksPerSite && site.second < findings.size()) {
         ++findings[site.second].count;
+        findings[site.second].followed &= followed;
         return;
     }
     const size_t before = findings.size();
-    record(kind, api, message, call_stack());
+    record(kind, api, message, call_stack(), followed);
     if (findings.size() > before) {
         site.second = before;
     }
@@ -179,7 +183,8 @@ std::string findings_json()
         }
         out += "{\"kind\":" + json_string(finding.kind) + ",\"api\":" + json_string(finding.api);
         out += ",\"message\":" + json_string(finding.message) + ",\"count\":" + std::to_string(finding.count);
-        out += ",\"core\":" + std::to_string(finding.core) + ",\"frames\":[";
+        out += ",\"core\":" + std::to_string(finding.core);
+        out += std::string(",\"followed\":") + (finding.followed ? "true" : "false") + ",\"frames\":[";
         for (size_t i = 0; i < finding.frames.size(); ++i) {
             out += (i != 0 ? "," : "") + frame_json(finding.frames[i]);
         }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cross_flags.h"
+#include "dubious.h"
 #include "findings.h"
 #include "touch_map.h"
 #include "written_bytes.h"
@@ -25,6 +26,7 @@ struct Tensor {
     TouchMap writers, readers;           // level 3, this launch
     TouchMap scalar_lines;               // by cache line: last core that stored through the scalar cache
     TouchMap line_writers;               // by cache line: last core that wrote it in any way
+    DubiousBytes dubious;                // of all launches
 
     void begin_launch()
     {
@@ -38,6 +40,7 @@ struct Tensor {
 
 std::map<uintptr_t, Tensor> tensors;  // by base address, never overlapping
 uint32_t epoch = 0;
+std::vector<std::pair<size_t, size_t>> racy;  // of the access that is being checked: offsets that others fight for
 
 Tensor *tensor_at(uintptr_t address)
 {
@@ -80,7 +83,8 @@ size_t first_change(const uint8_t *data, const uint8_t *memory, size_t from, siz
 
 /// Two cores must not touch the same byte between two SyncAll unless both only read, both add atomically, or the
 /// second stores what is there already (the usual way to let tail tiles overlap).
-void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const uint8_t *data, const char *api)
+void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const uint8_t *data, bool follows,
+                const char *api)
 {
     const bool atomic = write && g_core->atomic != Atomic::None;
     const Touch now = touch_now(atomic);
@@ -88,7 +92,7 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
     bool found = false;
     auto look = [&](bool other_wrote) {
         return [&, other_wrote](Touch seen, size_t from, size_t to, const TouchMap::Span &run) {
-            if (found || !other_core(seen, now) || (atomic && other_wrote && seen.atomic)) {
+            if (!other_core(seen, now) || (atomic && other_wrote && seen.atomic)) {
                 return;
             }
             size_t at = from;
@@ -98,9 +102,17 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
                     return;
                 }
             }
+            if (other_wrote) {
+                racy.emplace_back(at, to);
+            }
+            if (found) {
+                return;
+            }
             found = true;
             const std::string who = seen.core == kManyCores ? "several cores" : "core " + std::to_string(seen.core - 1);
-            rt::report("gm-race", api,
+            // A store after somebody's read: what was read is gone its way already.
+            (follows && other_wrote ? report_followed : report_lost)(
+                       "gm-race", api,
                        rt::format("%s of byte %zu of a %zu-byte tensor on core %d conflicts with a %s by %s that no "
                                   "SyncAll separates; the order is not defined on the device",
                                   write ? "write" : "read", at, tensor.bytes, g_core->index,
@@ -143,7 +155,7 @@ void check_lines(Tensor &tensor, size_t offset, size_t bytes, bool scalar, const
     }
 }
 
-size_t outside(uintptr_t at, size_t bytes, bool write, const Tensor *nearest, const char *api)
+size_t outside(uintptr_t at, size_t bytes, bool write, const Tensor *nearest, bool follows, const char *api)
 {
     const char *what = write ? "write" : "read";
     const char *after = write ? "the bytes outside are not stored" : "the bytes outside read as 0xff";
@@ -157,7 +169,8 @@ size_t outside(uintptr_t at, size_t bytes, bool write, const Tensor *nearest, co
     const size_t granule_end = (nearest->base + nearest->bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
     const bool padding = !write && at + bytes <= granule_end;
     if (g_core->level >= 1) {
-        rt::report(padding ? "gm-padding" : "gm-out-of-bounds", api,
+        (follows && !write ? report_followed : report_lost)(
+                   padding ? "gm-padding" : "gm-out-of-bounds", api,
                    rt::format("%s of %zu bytes at byte %zu of a %zu-byte tensor goes %zu bytes past its end; %s%s",
                               what, bytes, offset, nearest->bytes, offset + bytes - nearest->bytes, after,
                               padding ? " (inside the last 32-byte granule: harmless only if never used)" : ""));
@@ -174,6 +187,8 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
     }
     const auto at = reinterpret_cast<uintptr_t>(address);
     const bool write = access == GmAccess::Write || access == GmAccess::ScalarWrite;
+    const bool follows = g_core->level >= 2 && access != GmAccess::Read && access != GmAccess::ScalarRead;
+    racy.clear();
     Tensor *tensor = tensor_at(at);
     size_t allowed = bytes;
     if (tensor == nullptr || at + bytes > tensor->base + tensor->bytes) {
@@ -182,14 +197,14 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
         if (!related && g_core->level < 1) {
             return 0;
         }
-        allowed = outside(at, bytes, write, related ? tensor : nullptr, api);
+        allowed = outside(at, bytes, write, related ? tensor : nullptr, follows, api);
     }
     if (allowed == 0) {
         return 0;
     }
     const size_t offset = at - tensor->base;
     if (g_core->level >= 3) {
-        check_race(*tensor, offset, allowed, write, static_cast<const uint8_t *>(data), api);
+        check_race(*tensor, offset, allowed, write, static_cast<const uint8_t *>(data), follows, api);
         if (write) {
             check_lines(*tensor, offset, allowed, access == GmAccess::ScalarWrite, api);
         }
@@ -197,7 +212,70 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
     if (write) {
         tensor->written.add(offset, allowed, tensor->bytes);
     }
+    if (!tensor->dubious.empty()) {
+        if (write && g_core->atomic == Atomic::None) {
+            tensor->dubious.clear(offset, offset + allowed);
+        } else if (!write && !follows) {
+            tensor->dubious.inspect(offset, offset + allowed, [](size_t, size_t, uint8_t) { dubious_lost = true; });
+        }
+    }
+    for (const auto &[from, to] : racy) {
+        if (write) {
+            tensor->dubious.add(from, to, kRacy);
+        }
+        g_dubious = true;
+    }
     return allowed;
+}
+
+void rt::gm_load_marks(const uint8_t *from, const uint8_t *to, size_t bytes)
+{
+    const Tensor *tensor = tensor_at(reinterpret_cast<uintptr_t>(from));
+    if (tensor == nullptr) {
+        return;
+    }
+    const size_t offset = reinterpret_cast<uintptr_t>(from) - tensor->base;
+    uint8_t *shadow = g_core->shadow + (to - g_core->ub);
+    auto set = [&](size_t begin, size_t end, uint8_t state) {
+        begin = std::max(begin, offset);
+        end = std::min(end, offset + bytes);
+        if (begin < end) {
+            std::memset(shadow + (begin - offset), state, end - begin);
+        }
+    };
+    tensor->dubious.inspect(offset, offset + bytes, set);
+    for (const auto &[begin, end] : racy) {
+        set(begin, end, kRacy);
+    }
+}
+
+void rt::gm_store_marks(const char *api, const uint8_t *to, const uint8_t *from, size_t bytes, size_t allowed)
+{
+    Tensor *tensor = tensor_at(reinterpret_cast<uintptr_t>(to));
+    const uint8_t *shadow = g_core->shadow + (from - g_core->ub);
+    bool only_racy = true;
+    for (size_t i = 0; i < bytes; ++i) {
+        only_racy &= shadow[i] == 0xff || shadow[i] == kRacy;
+    }
+    if (!only_racy) {
+        record_here("ub-uninitialised", api, unwritten(from, bytes), __builtin_return_address(0), tensor != nullptr);
+    }
+    if (tensor == nullptr) {
+        dubious_lost |= only_racy;
+        return;
+    }
+    const size_t offset = reinterpret_cast<uintptr_t>(to) - tensor->base;
+    for (size_t i = 0; i < allowed;) {
+        const uint8_t state = shadow[i];
+        size_t end = i + 1;
+        while (end < allowed && shadow[end] == state) {
+            ++end;
+        }
+        if (state != 0xff) {
+            tensor->dubious.add(offset + i, offset + end, state);
+        }
+        i = end;
+    }
 }
 
 }  // namespace opmend

@@ -172,6 +172,7 @@ OPMEND_API void opmend_reset(void)
     sites.clear();
     recorder.clear();
     tensors.clear();
+    g_dubious = dubious_lost = false;
     failed = false;
     last_error.clear();
 }
@@ -210,6 +211,7 @@ OPMEND_API const char *opmend_report_json(void)
     }
     report_text += "],\"findings\":" + findings_json();
     report_text += ",\"findings_dropped\":" + std::to_string(findings_dropped);
+    report_text += "," + dubious_json(tensors);
     report_text += ",\"error\":" + (failed ? json_string(last_error) : std::string("null")) + "}";
     return report_text.c_str();
 }

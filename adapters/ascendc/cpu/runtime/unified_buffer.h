@@ -125,16 +125,11 @@ void rt::ub_misaligned(const char *api, const uint8_t *address, unsigned alignme
 void rt::ub_uninitialised(const char *api, const uint8_t *address, size_t bytes)
 {
     const uint8_t *state = g_core->shadow + (address - g_core->ub);
-    size_t first = 0;
-    while (first + 1 < bytes && state[first] == 0xff) {
-        ++first;
+    if (std::all_of(state, state + bytes, [](uint8_t each) { return each == 0xff || each == kRacy; })) {
+        dubious_lost = true;  // written, though perhaps by two at once: the race is reported already
+        return;
     }
-    const bool filler = (state[first] & 0x0f) == 0x0f;
-    record_here("ub-uninitialised", api,
-                format("byte %zu of the %zu used %s", first, bytes,
-                       filler ? "is only filler (DataCopyPad's padding or memory past a tensor), or computed from it"
-                              : "was never written, or computed from such a byte"),
-                __builtin_return_address(0));
+    record_here("ub-uninitialised", api, unwritten(address, bytes), __builtin_return_address(0));
 }
 
 void rt::ub_stale(const char *api, const Buffer &buffer)

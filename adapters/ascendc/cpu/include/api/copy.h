@@ -30,9 +30,14 @@ inline T combine(T old, T value)
 /// One run of bytes from GM to UB. What lies outside every tensor arrives as 0xff.
 inline void load_run(const char *api, uint8_t *to, const uint8_t *from, size_t bytes)
 {
-    const size_t allowed = rt::gm_access(from, bytes, GmAccess::Read, nullptr, api);
+    const size_t allowed = rt::gm_access(from, bytes, GmAccess::Load, nullptr, api);
     std::memcpy(to, from, allowed);
     mark(to, allowed);
+#if OPMEND_CHECK >= 2
+    if (g_dubious) {
+        rt::gm_load_marks(from, to, allowed);
+    }
+#endif
     if (allowed < bytes) {
         std::memset(to + allowed, 0xff, bytes - allowed);
         mark(to + allowed, bytes - allowed, kFiller);
@@ -43,8 +48,12 @@ inline void load_run(const char *api, uint8_t *to, const uint8_t *from, size_t b
 template <class T>
 inline void store_run(const char *api, uint8_t *to, const uint8_t *from, size_t bytes)
 {
-    require_written(api, from, bytes);
     const size_t allowed = rt::gm_access(to, bytes, GmAccess::Write, from, api);
+#if OPMEND_CHECK >= 2
+    if (state_of(from, bytes) != kWritten) {
+        rt::gm_store_marks(api, to, from, bytes, allowed);
+    }
+#endif
     if (g_core->atomic == Atomic::None) {
         std::memcpy(to, from, allowed);
         return;

@@ -114,7 +114,8 @@ struct Abort {
     std::string why;
 };
 
-enum class GmAccess : uint8_t { Read, Write, ScalarRead, ScalarWrite };
+/// Load: a read that takes the marks of dubious bytes along (gm_load_marks).
+enum class GmAccess : uint8_t { Read, Write, ScalarRead, ScalarWrite, Load };
 
 struct LaunchSpec {
     const char *kernel;
@@ -126,6 +127,7 @@ struct LaunchSpec {
     std::vector<const void *> pointers; ///< the pointer arguments
 };
 
+extern OPMEND_API bool g_dubious;  ///< global memory has bytes that mean nothing, or may
 extern OPMEND_API Core *g_core;  ///< the core whose code runs now; null outside a launch
 
 namespace rt {
@@ -138,6 +140,10 @@ OPMEND_API std::string format(const char *pattern, ...) __attribute__((format(pr
 // Global memory. Returns how many bytes from `address` on belong to a registered tensor (all of them when nothing is
 // registered). `data` is what a write is about to store, or null.
 OPMEND_API size_t gm_access(const void *address, size_t bytes, GmAccess access, const void *data, const char *api);
+// After a Load: the shadow of the UB bytes at `to` gets what is known of the memory they came from.
+OPMEND_API void gm_load_marks(const uint8_t *from, const uint8_t *to, size_t bytes);
+// After a Write from UB bytes of which some were never written: reported, and marked in what was stored (`allowed`).
+OPMEND_API void gm_store_marks(const char *api, const uint8_t *to, const uint8_t *from, size_t bytes, size_t allowed);
 
 // Unified Buffer
 OPMEND_API uint8_t *reserve(Memory memory, uint32_t bytes, const char *what);
