@@ -100,7 +100,7 @@ def declared() -> set[str]:
     """Every kind that some source of the device reports: a literal where a finding is made."""
     text = "\n".join(path.read_text() for path in sorted(CPU.rglob("*.h")) if "compat" not in path.parts)
     made = re.findall(
-        r'\b(?:report|record|record_here|abort_launch)\(\s*(?:\w+ \? )?"([a-z-]+)"(?: : "([a-z-]+)")?', text
+        r'(?:"([a-z]+-[a-z-]+)" : )?"((?:[a-z]+-[a-z-]+)|deadlock)",\s*(?:api\b|"[A-Z]|"kernel end")', text
     )
     return {kind for kinds in made for kind in kinds if kind}
 
