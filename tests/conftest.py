@@ -5,6 +5,7 @@ The cache is keyed by content and kept between runs (`.opmend/test-cache`): a se
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ import pytest
 import cli
 
 ROOT = Path(__file__).parent.parent
+
+# A shell's background job starts with SIGINT ignored, and so would every process of the suite; the tests of Ctrl-C need
+# what a person's terminal gives.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
