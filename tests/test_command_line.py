@@ -95,7 +95,19 @@ def test_configuration_is_command_line_then_environment_then_file(
 
 def test_help_names_every_command_and_doctor_says_what_holds_a_candidate_in(opmend: Opmend) -> None:
     shown = opmend("--help").out
-    commands = ["repair", "resume", "check", "sessions", "replay", "verify", "diff", "doctor", "config"]
+    commands = [
+        "repair",
+        "resume",
+        "check",
+        "sessions",
+        "replay",
+        "cost",
+        "shadow",
+        "verify",
+        "diff",
+        "doctor",
+        "config",
+    ]
     assert [name for name in commands if name not in shown] == []
     rows = {row["what"]: row["state"] for row in opmend("doctor", "--json").lines}
     assert {"compiler", "device", "torch", "hold:network", "hold:filesystem", "hold:limits", "log"} <= set(rows)
