@@ -15,8 +15,9 @@ from pathlib import Path
 import pybind11
 
 from adapters import sandbox
+from statemachine.ports import UsageError
 
-__all__ = ["COMPAT", "INCLUDE", "RUNTIME_SOURCES", "CompileError", "Compiler", "find_compiler"]
+__all__ = ["COMPAT", "INCLUDE", "RUNTIME_SOURCES", "CompileError", "Compiler", "find_compiler", "vector_cores"]
 
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
@@ -56,6 +57,7 @@ class Compiler:
         ``-fno`` change a value: they give up errno and floating-point exceptions, which no kernel sees.
         """
         flags = ["-std=c++17", "-O1", "-g1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off"]
+        flags.append(f"-DOPMEND_AIV_CORES={vector_cores()}")
         if level is not None:
             flags += [f"-DOPMEND_CHECK={level}", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic"]
             flags += ["-fno-math-errno", "-fno-trapping-math"]
@@ -102,6 +104,18 @@ class Compiler:
                 (done.stderr + done.stdout).strip() or f"error: the compiler ended with status {done.returncode}"
             )
         return done.stderr
+
+
+def vector_cores() -> int:
+    """Vector cores that host code is told of: 48, or what `OPMEND_AIV_CORES` says.
+
+    Parts of the series have 48 or 40. Public operators size their tiling arrays for 48 and more, and some are right
+    with 48 only; none is known that needs 40.
+    """
+    given = os.environ.get("OPMEND_AIV_CORES", "48")
+    if not given.isdigit() or int(given) not in range(2, 101, 2):
+        raise UsageError(f"OPMEND_AIV_CORES={given}: an even number from 2 to 100 is needed")
+    return int(given)
 
 
 @cache

@@ -12,7 +12,6 @@ tiling key is a value at run time; where an operator registers a structure per k
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -29,9 +28,8 @@ from adapters.ascendc.cpu.cache import BuildCache, digest_of, digest_tree
 from adapters.ascendc.cpu.compiler import CompileError
 from adapters.ascendc.cpu.diagnostics import looks_like_a_clash
 from adapters.ascendc.cpu.rewrite import blank_comments, rewrite_launches
-from statemachine.ports import UsageError
 
-__all__ = ["HOST", "HOST_NAME", "OperatorBuilder", "Variant", "kernel_name", "snake_case", "vector_cores"]
+__all__ = ["HOST", "HOST_NAME", "OperatorBuilder", "Variant", "kernel_name", "snake_case"]
 
 HOST = Path(__file__).parent / "host"
 HOST_NAME = "libopmend_host.so"
@@ -63,18 +61,6 @@ class Variant:
     @property
     def file_name(self) -> str:
         return f"opmend_kernel_{self.column}_{self.key}.so"
-
-
-def vector_cores() -> int:
-    """Vector cores that tiling functions see: 48, or what `OPMEND_AIV_CORES` says.
-
-    Parts of the series have 48 or 40. Public operators size their tiling arrays for 48 and more, and some are right
-    with 48 only; none is known that needs 40.
-    """
-    given = os.environ.get("OPMEND_AIV_CORES", "48")
-    if not given.isdigit() or int(given) not in range(2, 101, 2):
-        raise UsageError(f"OPMEND_AIV_CORES={given}: an even number from 2 to 100 is needed")
-    return int(given)
 
 
 def snake_case(name: str) -> str:
@@ -182,7 +168,7 @@ class OperatorBuilder:
     def _host_flags(self) -> list[str]:
         relaxed = ["-Wno-narrowing", "-fpermissive", "-w", "-include", str(HOST / "opmend" / "opdef.h")]
         base = [flag for flag in self.compiler.base_flags(None) if flag != "-Werror=narrowing"]
-        return [*base, *relaxed, f"-DOPMEND_AIV_CORES={vector_cores()}", f"-I{HOST}", "-Ikernel/op_host"]
+        return [*base, *relaxed, f"-I{HOST}", "-Ikernel/op_host"]
 
     # ------------------------------------------------------------ kernels
 

@@ -22,7 +22,6 @@ from adapters import sandbox, scratch, tensorfile
 from adapters.ascendc.cpu import compiler as cc
 from adapters.ascendc.cpu.build import BuildResult, build
 from adapters.ascendc.cpu.cache import digest_tree
-from adapters.ascendc.cpu.hostbuild import vector_cores
 from adapters.ascendc.cpu.observed import case_evidence
 from adapters.ascendc.cpu.operator import BuiltOperator, OperatorRuns, build_operator
 from adapters.ascendc.cpu.reach import reach_of
@@ -76,7 +75,7 @@ class CpuToolchain:
             "compiler": compiler.version,
             "flags": " ".join(compiler.base_flags(3)),
             "device": digest_tree(cc.INCLUDE)[:19],
-            "vector_cores": str(vector_cores()),
+            "vector_cores": str(cc.vector_cores()),
             "machine": platform.machine(),
             "torch": version("torch"),
             "numpy": version("numpy"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.ascendc.cpu.compiler import find_compiler
 from adapters.ascendc.cpu.hostbuild import HOST
 
 PROGRAM = """

@@ -1,5 +1,5 @@
 // Stands for CANN's <tiling/platform/platform_ascendc.h>: what host code asks about the modelled device (an Atlas A2
-// with 20 cube and 40 vector cores).
+// with OPMEND_AIV_CORES vector cores and half as many cube cores; the build defines it).
 #ifndef OPMEND_PLATFORM_ASCENDC_H
 #define OPMEND_PLATFORM_ASCENDC_H
 
@@ -12,10 +12,10 @@ enum class SocVersion { ASCEND910 = 0, ASCEND910B, ASCEND310P, ASCEND310B, RESER
 
 class PlatformAscendC {
 public:
-    uint32_t GetCoreNum() const { return 40; }
-    uint32_t GetCoreNumAic() const { return 20; }
-    uint32_t GetCoreNumAiv() const { return 40; }
-    uint32_t GetCoreNumVector() const { return 40; }
+    uint32_t GetCoreNum() const { return OPMEND_AIV_CORES; }
+    uint32_t GetCoreNumAic() const { return OPMEND_AIV_CORES / 2; }
+    uint32_t GetCoreNumAiv() const { return OPMEND_AIV_CORES; }
+    uint32_t GetCoreNumVector() const { return 0; }
     uint32_t GetLibApiWorkSpaceSize() const { return 16U << 20; }
     SocVersion GetSocVersion() const { return SocVersion::ASCEND910B; }
     void GetCoreMemSize(const CoreMemType &type, uint64_t &size) const
