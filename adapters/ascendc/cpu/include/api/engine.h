@@ -206,6 +206,19 @@ inline bool apart(const AscendC::LocalTensor<D> &dst, const AscendC::LocalTensor
     return (to == from && sizeof(D) == sizeof(S)) || to + count * sizeof(D) <= from || from + count * sizeof(S) <= to;
 }
 
+/// Whether a repeat reads bytes that an earlier one wrote (not supported: vendor's page of general constraints).
+template <class D, class S>
+inline bool feeds_itself(const AscendC::LocalTensor<D> &dst, const AscendC::LocalTensor<S> &src, size_t count, size_t lanes)
+{
+    const uint8_t *to = dst.bytes(), *from = src.bytes();
+    for (size_t first = lanes; first < count && !apart(dst, src, count); first += lanes) {
+        if (from + first * sizeof(S) < to + first * sizeof(D) && to < from + std::min(first + lanes, count) * sizeof(S)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Result states of a count form: written where all inputs were.
 template <class D, class... S>
 inline void spread_state(size_t first, size_t count, const AscendC::LocalTensor<D> &dst,
@@ -258,8 +271,8 @@ inline void run_count(const char *api, int64_t count, Op op, const AscendC::Loca
             return;
         }
     }
-    if (!whole) {  // vendor's page of general constraints: operands are apart or the same
-        misuse(api, "source and destination overlap in part: the device does not define what %zu elements become", total);
+    if (!whole && (false || ... || feeds_itself(dst, src, total, lanes))) {
+        misuse(api, "source and destination overlap in part: repeats read what earlier ones of the same instruction wrote");
     }
     for (size_t first = 0; first < total; first += lanes) {
         const size_t here = std::min(lanes, total - first);

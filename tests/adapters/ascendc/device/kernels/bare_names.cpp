@@ -65,6 +65,16 @@ bool columns(const Call &call, T *y, T *a)
             return true;
         }
     }
+    if (name == "pointers") {
+        T *to[16], *from[16];
+        for (int64_t i = 0; i < 16; ++i) {
+            to[i] = y + i * p[3] * (32 / sizeof(T));
+            from[i] = a + i * p[2] * (32 / sizeof(T));
+        }
+        const uint16_t stride = p[0] == 1 ? 0 : 1;
+        TransDataTo5HDImpl(to, from, TransDataTo5HDParams(false, false, p[0], stride * sizeof(T) / 2, stride));
+        return true;
+    }
     if (name != "scatter") {
         return false;
     }
