@@ -40,6 +40,7 @@ y = x.clone(); ext.scale(y, factor=2, in_place=True); assert torch.equal(y, 2 * 
 for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
     assert ext.first(torch.tensor([-1.5], dtype=dtype)) == -1.5
 assert ext.device(x)
+assert ext.spans(x.t()) == [3, 2, 1, 3, 3, 2]
 for call, kind, text in ((lambda: ext.fail(x), RuntimeError, "Expected x.dim() == 7 to be true"),
                          (lambda: ext.first(x.int()), RuntimeError, "not implemented for 'Int'"),
                          (lambda: ext.describe([1]), TypeError, "incompatible function arguments"),

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <sstream>
@@ -190,35 +191,38 @@ enum class Layout : int8_t { Strided };
 inline constexpr Layout kStrided = Layout::Strided;
 enum class MemoryFormat : int8_t { Contiguous, Preserve };
 
-// Owns its elements (torch's does not): sizes() is computed on demand here, and a reference into a temporary would
-// dangle.
+// Shares its elements (torch's only points to them): sizes() is asked of Python each time, and a reference into a
+// temporary would dangle. A tensor keeps what it last gave, so that `x.sizes().begin()` and `x.sizes().end()` belong
+// together and stay valid, as in torch.
 template <typename T>
 class ArrayRef {
 public:
     using value_type = T;
-    using const_iterator = typename std::vector<T>::const_iterator;
-    ArrayRef() = default;
-    ArrayRef(const T &one) : items_{one} {}
-    ArrayRef(std::initializer_list<T> items) : items_(items) {}
-    ArrayRef(const std::vector<T> &items) : items_(items) {}
-    ArrayRef(const T *data, size_t length) : items_(data, data + length) {}
+    using Items = std::vector<T>;
+    using const_iterator = typename Items::const_iterator;
+    ArrayRef() : ArrayRef(Items{}) {}
+    ArrayRef(const T &one) : ArrayRef(Items{one}) {}
+    ArrayRef(std::initializer_list<T> items) : ArrayRef(Items(items)) {}
+    ArrayRef(const Items &items) : items_(std::make_shared<const Items>(items)) {}
+    ArrayRef(std::shared_ptr<const Items> items) : items_(std::move(items)) {}
+    ArrayRef(const T *data, size_t length) : ArrayRef(Items(data, data + length)) {}
     template <size_t N>
-    ArrayRef(const T (&items)[N]) : items_(items, items + N) {}
-    size_t size() const { return items_.size(); }
-    bool empty() const { return items_.empty(); }
-    const T *data() const { return items_.data(); }
-    const T &operator[](size_t index) const { return items_[index]; }
-    const T &at(size_t index) const { return items_.at(index); }
-    const T &front() const { return items_.front(); }
-    const T &back() const { return items_.back(); }
-    const_iterator begin() const { return items_.begin(); }
-    const_iterator end() const { return items_.end(); }
-    std::vector<T> vec() const { return items_; }
-    ArrayRef slice(size_t from, size_t count) const { return {items_.data() + from, count}; }
+    ArrayRef(const T (&items)[N]) : ArrayRef(Items(items, items + N)) {}
+    size_t size() const { return items_->size(); }
+    bool empty() const { return items_->empty(); }
+    const T *data() const { return items_->data(); }
+    const T &operator[](size_t index) const { return (*items_)[index]; }
+    const T &at(size_t index) const { return items_->at(index); }
+    const T &front() const { return items_->front(); }
+    const T &back() const { return items_->back(); }
+    const_iterator begin() const { return items_->begin(); }
+    const_iterator end() const { return items_->end(); }
+    Items vec() const { return *items_; }
+    ArrayRef slice(size_t from, size_t count) const { return {data() + from, count}; }
     ArrayRef slice(size_t from) const { return slice(from, size() - from); }
-    bool equals(const ArrayRef &other) const { return items_ == other.items_; }
-    friend bool operator==(const ArrayRef &a, const ArrayRef &b) { return a.items_ == b.items_; }
-    friend bool operator!=(const ArrayRef &a, const ArrayRef &b) { return a.items_ != b.items_; }
+    bool equals(const ArrayRef &other) const { return *items_ == *other.items_; }
+    friend bool operator==(const ArrayRef &a, const ArrayRef &b) { return a.equals(b); }
+    friend bool operator!=(const ArrayRef &a, const ArrayRef &b) { return !a.equals(b); }
     friend std::ostream &operator<<(std::ostream &stream, const ArrayRef &list)
     {
         stream << '[';
@@ -229,7 +233,7 @@ public:
     }
 
 private:
-    std::vector<T> items_;
+    std::shared_ptr<const Items> items_;
 };
 using IntArrayRef = ArrayRef<int64_t>;
 

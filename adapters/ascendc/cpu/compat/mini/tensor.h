@@ -49,8 +49,8 @@ public:
     const py::object &object() const { return object_; }
 
     bool defined() const { return object_ && !object_.is_none(); }
-    IntArrayRef sizes() const { return Get("shape").cast<std::vector<int64_t>>(); }
-    IntArrayRef strides() const { return Call("stride").cast<std::vector<int64_t>>(); }
+    IntArrayRef sizes() const { return Kept(sizes_, Get("shape")); }
+    IntArrayRef strides() const { return Kept(strides_, Call("stride")); }
     int64_t size(int64_t axis) const { return Call("size", axis).cast<int64_t>(); }
     int64_t stride(int64_t axis) const { return Call("stride", axis).cast<int64_t>(); }
     int64_t dim() const { return Call("dim").cast<int64_t>(); }
@@ -205,7 +205,19 @@ private:
         return shifted < 0 ? 0 : shifted > length ? length : shifted;
     }
 
+    using Numbers = std::shared_ptr<const std::vector<int64_t>>;
+    /// What Python says now; the list given before where it says the same.
+    static IntArrayRef Kept(Numbers &kept, const py::object &now)
+    {
+        auto numbers = now.cast<std::vector<int64_t>>();
+        if (kept == nullptr || *kept != numbers) {
+            kept = std::make_shared<const std::vector<int64_t>>(std::move(numbers));
+        }
+        return kept;
+    }
+
     py::object object_;
+    mutable Numbers sizes_, strides_;
 };
 using TensorList = ArrayRef<Tensor>;
 

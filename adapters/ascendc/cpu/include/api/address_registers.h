@@ -57,23 +57,6 @@ inline void scatter_vnchwconv_b32(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat
     opmend::scatter_columns<uint32_t>("scatter_vnchwconv_b32", dst, src, repeat, dstStride, srcStride);
 }
 
-namespace AscendC {
-
-/// TransDataTo5HD by bare addresses.
-template <class T>
-inline void TransDataTo5HDImpl(T *dstList[NCHW_CONV_ADDR_LIST_SIZE], T *srcList[NCHW_CONV_ADDR_LIST_SIZE],
-                               const TransDataTo5HDParams &params)
-{
-    uint64_t to[NCHW_CONV_ADDR_LIST_SIZE], from[NCHW_CONV_ADDR_LIST_SIZE];
-    for (int32_t i = 0; i < NCHW_CONV_ADDR_LIST_SIZE; ++i) {
-        to[i] = reinterpret_cast<uint64_t>(dstList[i]);
-        from[i] = reinterpret_cast<uint64_t>(srcList[i]);
-    }
-    TransDataTo5HD<T>(to, from, params);
-}
-
-}  // namespace AscendC
-
 /// 16 rows of 16 two-byte elements, exchanged with its columns.
 template <class T>
 inline void vtranspose(T *dst, T *src)

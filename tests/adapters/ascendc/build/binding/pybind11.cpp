@@ -86,6 +86,16 @@ void Fail(const at::Tensor &x) { TORCH_CHECK(x.dim() == 7); }
 
 }  // namespace
 
+/// Sizes and strides taken as ranges and as addresses: both belong to the tensor and live as long.
+std::vector<int64_t> Spans(const at::Tensor &x)
+{
+    std::vector<int64_t> out(x.sizes().begin(), x.sizes().end());
+    out.insert(out.end(), x.strides().begin(), x.strides().end());
+    const int64_t *sizes = x.sizes().data();
+    out.insert(out.end(), sizes, sizes + x.dim());
+    return out;
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)
 {
     m.def("describe", &Describe);
@@ -97,4 +107,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)
     m.def("device", &Device);
     m.def("from_host", &FromHost);
     m.def("fail", &Fail);
+    m.def("spans", &Spans);
 }
