@@ -18,6 +18,7 @@ import click
 
 from adapters.options import CACHE, PATH, toolchain_options
 from replay.commands import JSON, LOG, diff, dump, open_log, replay, sessions, verify
+from replay.evidence import export, import_, keygen, seal
 
 if TYPE_CHECKING:
     from events.log import SqlLog
@@ -209,6 +210,8 @@ main.add_command(sessions)
 main.add_command(replay)
 main.add_command(verify)
 main.add_command(diff)
+for command in (seal, keygen, export, import_):
+    main.add_command(command)
 
 
 @main.command()

@@ -25,7 +25,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from events import schema
 from events.errors import LogCorrupt, LogDriverMissing, LogReadOnly, LogTooNew, LogUnavailable, NoLogYet
-from events.ownership import taken
+from events.ownership import sole
 
 _WRITE = "opmend_write"
 _MEMORY = "memory:"
@@ -76,7 +76,7 @@ class Database:
     def advisory_lock(self, name: str) -> Iterator[bool]:
         """Hold PostgreSQL's lock `name` on a connection of its own during the block; False if it is taken."""
         if self.memory:
-            with taken(f"{self.where} {name}") as alone:
+            with sole(f"{self.where} {name}") as alone:
                 yield alone
             return
         with ExitStack() as stack:

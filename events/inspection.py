@@ -1,7 +1,7 @@
 """Is the log itself as opmend made it: its tables, the triggers that keep it append-only, and the facts it states?
 
-A log whose triggers were dropped may still hold what was recorded (the chains say that), but nothing has refused changes
-since; somebody wanted to make some. What is expected is what the migrations make, so it cannot fall behind them.
+A log whose triggers were dropped may still hold what was recorded (the chains say that), but nothing has refused
+changes since; somebody wanted to make some. What is expected is what the migrations make, so it never falls behind.
 """
 
 from __future__ import annotations

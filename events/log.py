@@ -128,7 +128,7 @@ class SqlLog:
         _check_name(session)
         with self._database.writing() as connection:
             held = select(EVENT.c.seq, EVENT.c.hash).where(EVENT.c.session == session)
-            here: dict[int, str] = {seq: digest for seq, digest in connection.execute(held)}
+            here: dict[int, str] = {row.seq: row.hash for row in connection.execute(held)}
             for envelope in envelopes:
                 if here.get(envelope.seq, envelope.hash) != envelope.hash:
                     raise LogConflict(

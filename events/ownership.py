@@ -48,7 +48,7 @@ def owned(folder: Path, session: str) -> Iterator[None]:
 
 
 @contextmanager
-def taken(name: str) -> Iterator[bool]:
+def sole(name: str) -> Iterator[bool]:
     """Among the threads of this process: whether `name` was free, and it is this block's until its end."""
     with _TAKING:
         free = name not in _TAKEN

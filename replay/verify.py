@@ -7,8 +7,8 @@ name says (through a candidate's manifest down to its files), and the machine al
 Of the whole log besides: its tables, triggers and facts, every blob, named or not, and the receipts that imported
 sessions came with.
 
-A plain chain cannot show that its end was cut off, that it was computed anew, or that a whole session is gone: check the
-log against receipts (replay.sealing), or give `expected_head`, a hash that was published.
+A plain chain cannot show that its end was cut off, that it was computed anew, or that a whole session is gone:
+check the log against receipts (replay.sealing), or give `expected_head`, a hash that was published.
 Corrupt data never raises, it is a finding. What raises is what says nothing about the data: LogUnavailable (locked, no
 disk), LogTooNew, NoSuchSession.
 """
@@ -198,7 +198,9 @@ class _Blobs:
     def all(self) -> Iterator[str]:
         """Read the whole store once; a message for every blob that is not what its name says."""
         for digest, data in self._log.blobs():
-            whole = isinstance(data, bytes | memoryview) and isinstance(digest, str) and digest_of(bytes(data)) == digest
+            whole = (
+                isinstance(data, bytes | memoryview) and isinstance(digest, str) and digest_of(bytes(data)) == digest
+            )
             self._faults[str(digest)] = None if whole else f"blob {digest} is not what its name says: it was changed"
             if not whole:
                 yield f"blob {digest} is not what its name says: it was changed after recording"
