@@ -230,26 +230,26 @@ class Database:
             raise LogUnavailable(f"the log {self.where} cannot be used: {error}") from error
 
     def _explain(self, error: Exception, cause: BaseException | None) -> Exception:
-        if self.path is None:
+        if self.path is None and not self.memory:
             return LogUnavailable(f"the log {self.where} failed: {cause}. Check the server, then run the command again")
         name = str(getattr(cause, "sqlite_errorname", ""))
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return LogUnavailable(
-                f"the log {self.path} is locked by another process (waited {self._busy_seconds:g} s): "
+                f"the log {self.where} is locked by another process (waited {self._busy_seconds:g} s): "
                 "close whatever has it open, then run the command again"
             )
         if name.startswith("SQLITE_READONLY"):
             return self._read_only()
         if name.startswith("SQLITE_FULL"):
-            return LogUnavailable(f"the disk of the log {self.path} is full: make room, then resume the session")
+            return LogUnavailable(f"the disk of the log {self.where} is full: make room, then resume the session")
         if name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
-            return LogUnavailable(f"the log {self.path} cannot be opened ({cause}): check the path and the disk")
+            return LogUnavailable(f"the log {self.where} cannot be opened ({cause}): check the path and the disk")
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_FORMAT")):
             return LogCorrupt(
-                f"{self.path} is not a readable opmend log ({cause}): "
+                f"{self.where} is not a readable opmend log ({cause}): "
                 "name another file with --log, or restore this one from a copy"
             )
-        return LogCorrupt(f"the log {self.path} failed ({name or type(error).__name__}: {cause}); nothing was written")
+        return LogCorrupt(f"the log {self.where} failed ({name or type(error).__name__}: {cause}); nothing was written")
 
     def _read_only(self) -> LogReadOnly:
         return LogReadOnly(

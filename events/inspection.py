@@ -22,8 +22,8 @@ def inspect(connection: Connection) -> list[str]:
         for (key,) in connection.execute(text("SELECT key FROM meta"))
         if key != "schema"
     ]
-    if version is None:
-        return [*facts, "the log does not say its schema version"]
+    if version is None or version > schema.SCHEMA_VERSION:
+        return [*facts, "the schema version it states is none that this opmend knows"]
     if connection.dialect.name == "postgresql":
         return [*facts, *_postgres(connection, version)]
     return [*facts, *_sqlite(connection, version)]
