@@ -59,7 +59,7 @@ class Envelope:
         """`recorded_at` as an aware datetime in UTC. Raises LogCorrupt when it is not in the form of the log."""
         try:
             moment = datetime.fromisoformat(self.recorded_at)
-            if timestamp(moment) == self.recorded_at:
+            if moment.tzinfo is UTC and moment.isoformat(timespec="microseconds")[:26] + "Z" == self.recorded_at:
                 return moment
         except (ValueError, OverflowError):
             pass
@@ -83,10 +83,12 @@ def chain_hash(
     session: str, seq: int, recorded_at: str, event_type: str, version: int, payload: bytes, previous: str
 ) -> str:
     """The hash of one event, see the head of this module."""
-    head = canonical(
-        {"recorded_at": recorded_at, "seq": seq, "session": session, "type": event_type, "version": version}
-    )
-    return digest_of(previous.encode() + b"\n" + head + b"\n" + payload)
+    fields = {"recorded_at": recorded_at, "seq": seq, "session": session, "type": event_type, "version": version}
+    try:
+        head = orjson.dumps(fields)  # the keys are in order, the values plain
+    except TypeError:
+        head = canonical(fields)  # says what is wrong
+    return digest_of(b"%b\n%b\n%b" % (previous.encode(), head, payload))
 
 
 def timestamp(moment: datetime) -> str:

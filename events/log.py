@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +30,11 @@ from events.types import Event
 Row = tuple[Any, ...]
 
 _COLUMNS = "session, seq, recorded_at, type, version, payload, previous, hash"
+_NAMES = tuple(_COLUMNS.split(", "))
+_values = attrgetter(*Envelope.__slots__)
 _TYPES = (str, int, str, str, int, bytes, str, str)
+_TAIL = "SELECT seq, hash, type, recorded_at FROM event WHERE session = ? ORDER BY seq DESC LIMIT 1"
+_PUT = f"INSERT INTO event ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _CHUNK = 256
 
 
@@ -63,26 +67,30 @@ class SqlLog:
         Raises LogBusy when the session's last event is not the one this log object appended or read last.
         """
         _check_name(session)
-        with self._database.writing() as connection:
-            tail = connection.execute(
-                select(EVENT.c.seq, EVENT.c.hash, EVENT.c.type, EVENT.c.recorded_at)
-                .where(EVENT.c.session == session)
-                .order_by(EVENT.c.seq.desc())
-                .limit(1)
-            ).first()
-            seq, previous = (tail.seq, tail.hash) if tail else (FIRST - 1, GENESIS)
-            expected = self._heads.get(session)
-            if expected is not None and expected != (seq, previous):
-                last = f"event {seq} ({tail.type}, {tail.recorded_at})" if tail else "nothing"
-                raise LogBusy(
-                    f"session {session} has moved on: another engine appended, and the log now ends with {last} where "
-                    f"event {expected[0]} was expected. Nothing was written: let the other one finish, or stop it "
-                    "and resume"
-                )
-            envelope = seal(session, seq + 1, event, recorded_at, previous)
-            self._insert(connection, envelope)
+        with self._database.direct() as raw:
+            if raw is not None:
+                envelope = self._next(session, event, recorded_at, raw.execute(_TAIL, (session,)).fetchone())
+                raw.execute(_PUT, _values(envelope))
+        if raw is None:
+            with self._database.writing() as connection:
+                tail = connection.execute(text(_TAIL.replace("?", ":session")), {"session": session}).first()
+                envelope = self._next(session, event, recorded_at, tail)
+                self._insert(connection, envelope)
         self._heads[session] = (envelope.seq, envelope.hash)
         return envelope
+
+    def _next(self, session: str, event: Event, recorded_at: datetime, tail: Any) -> Envelope:
+        """`event` sealed behind `tail` (seq, hash, type, recorded_at of the last event; None: there is none)."""
+        seq, previous = tail[:2] if tail else (FIRST - 1, GENESIS)
+        expected = self._heads.get(session)
+        if expected is not None and expected != (seq, previous):
+            last = f"event {seq} ({tail[2]}, {tail[3]})" if tail else "nothing"
+            raise LogBusy(
+                f"session {session} has moved on: another engine appended, and the log now ends with {last} where "
+                f"event {expected[0]} was expected. Nothing was written: let the other one finish, or stop it, then "
+                "resume"
+            )
+        return seal(session, seq + 1, event, recorded_at, previous)
 
     @contextmanager
     def writer(self, session: str) -> Iterator[None]:
@@ -271,9 +279,8 @@ class SqlLog:
         return envelope
 
     def _insert(self, connection: Connection, envelope: Envelope) -> None:
-        names = (name.strip() for name in _COLUMNS.split(","))
         try:
-            connection.execute(insert(EVENT), dict(zip(names, astuple(envelope), strict=True)))
+            connection.execute(insert(EVENT), dict(zip(_NAMES, _values(envelope), strict=True)))
         except IntegrityError as error:
             raise LogBusy(
                 f"session {envelope.session} has moved on: another engine appended event {envelope.seq} just now. "
@@ -283,13 +290,14 @@ class SqlLog:
 
 def envelope_of(row: Row) -> Envelope:
     """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
-    row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
-    for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
-        if type(value) is not kind:
-            raise LogCorrupt(
-                f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
-                f"not a {kind.__name__}"
-            )
+    if tuple(map(type, row)) != _TYPES:
+        row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+        for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
+            if type(value) is not kind:
+                raise LogCorrupt(
+                    f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
+                    f"not a {kind.__name__}"
+                )
     return Envelope(*row)
 
 
