@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,10 +22,11 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy import event as hooks
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from events import schema
 from events.errors import LogCorrupt, LogDriverMissing, LogReadOnly, LogTooNew, LogUnavailable, NoLogYet
+from events.explaining import of_sqlite
 from events.ownership import sole
 
 _WRITE = "opmend_write"
@@ -46,6 +48,8 @@ class Database:
         self.where = url or str(self.path or target)
         self._busy_seconds = busy_seconds
         self._engine: Engine | None = None
+        self._raw: PoolProxiedConnection | None = None  # the connection of `direct`
+        self._writing = threading.Lock()
         self._inode: int | None = None
         self.ready = False  # it is an opmend log that this opmend can read
         self._current = False  # its schema is of today, so that it can be written
@@ -73,6 +77,26 @@ class Database:
         self.ready = self._current = True
 
     @contextmanager
+    def direct(self) -> Iterator[sqlite3.Connection | None]:
+        """SQLite's own connection in a write transaction; None elsewhere, and before the first `writing`."""
+        if not (self._current and self.path and self._engine):
+            yield None
+            return
+        with self._explained(), self._writing:
+            if self._inode != _inode(self.path):
+                raise self._gone()
+            self._raw = self._raw or self._engine.raw_connection()
+            raw: Any = self._raw.driver_connection
+            raw.execute("BEGIN IMMEDIATE")
+            try:
+                yield raw
+                raw.execute("COMMIT")
+            except BaseException:
+                if raw.in_transaction:
+                    raw.execute("ROLLBACK")
+                raise
+
+    @contextmanager
     def advisory_lock(self, name: str) -> Iterator[bool]:
         """Hold PostgreSQL's lock `name` on a connection of its own during the block; False if it is taken."""
         if self.memory:
@@ -96,6 +120,9 @@ class Database:
 
     def close(self) -> None:
         """Close every pooled connection; the next use opens again."""
+        if self._raw is not None:
+            self._raw.close()
+            self._raw = None
         if self._engine is not None:
             self._engine.dispose()
         self._engine, self._inode, self.ready, self._current = None, None, False, False
@@ -194,8 +221,7 @@ class Database:
             return
         if "meta" not in present:
             raise self._foreign({"meta"})
-        version = schema.stored_version(connection)
-        if version is None:
+        if (version := schema.stored_version(connection)) is None:
             raise LogCorrupt(f"the log {self.where} does not say its schema version: restore it from a copy")
         if version > schema.SCHEMA_VERSION:
             raise LogTooNew(
@@ -232,24 +258,8 @@ class Database:
     def _explain(self, error: Exception, cause: BaseException | None) -> Exception:
         if self.path is None and not self.memory:
             return LogUnavailable(f"the log {self.where} failed: {cause}. Check the server, then run the command again")
-        name = str(getattr(cause, "sqlite_errorname", ""))
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return LogUnavailable(
-                f"the log {self.where} is locked by another process (waited {self._busy_seconds:g} s): "
-                "close whatever has it open, then run the command again"
-            )
-        if name.startswith("SQLITE_READONLY"):
-            return self._read_only()
-        if name.startswith("SQLITE_FULL"):
-            return LogUnavailable(f"the disk of the log {self.where} is full: make room, then resume the session")
-        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
-            return LogUnavailable(f"the log {self.where} cannot be opened ({cause}): check the path and the disk")
-        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_FORMAT")):
-            return LogCorrupt(
-                f"{self.where} is not a readable opmend log ({cause}): "
-                "name another file with --log, or restore this one from a copy"
-            )
-        return LogCorrupt(f"the log {self.where} failed ({name or type(error).__name__}: {cause}); nothing was written")
+        name = str(getattr(cause, "sqlite_errorname", "") or type(error).__name__)
+        return self._read_only() if name.startswith("SQLITE_READONLY") else of_sqlite(name, cause, self.where)
 
     def _read_only(self) -> LogReadOnly:
         return LogReadOnly(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from events.errors import LogCorrupt, LogError, LogUnavailable
 
 
-def of_sqlite(name: str, cause: BaseException | None, where: str, waited: float) -> LogError:
-    """The error for SQLite's result code `name` (SQLITE_...) on the log `where`; `waited`: seconds for a lock."""
+def of_sqlite(name: str, cause: BaseException | None, where: str) -> LogError:
+    """The error for SQLite's result code `name` (SQLITE_...) on the log `where`."""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LogUnavailable(
-            f"the log {where} is locked by another process (waited {waited:g} s): "
+            f"the log {where} is locked by another process and did not become free: "
             "close whatever has it open, then run the command again"
         )
     if name.startswith("SQLITE_FULL"):
