@@ -7,7 +7,6 @@ stay in the events and in the manifests keep the chain checkable, and the receip
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -76,7 +75,7 @@ def export(
                 target.adopt(list(log.read(session)), blobs, [receipt])
             with closing(sqlite3.connect(made)) as connection:  # one file: no -wal beside it
                 connection.execute("PRAGMA journal_mode=DELETE").fetchall()
-            os.link(made, out)
+            made.rename(out)
     except OSError as error:
         raise LogUnavailable(f"{out} cannot be written: {error}") from error
     return receipt, []

@@ -41,11 +41,19 @@ class Breaker(Silent):
         """As on a full disk: SQLite may take no further page."""
         with self.log._database.reading() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        self._set(f"max_page_count = {pages}")
 
     def read_only(self) -> None:
+        self._set("query_only = ON")
+
+    def _set(self, pragma: str) -> None:
+        """On both connections of the log: that of `append`, and the pooled one that reads and keeps blobs."""
         with self.log._database.reading() as connection:
-            connection.exec_driver_sql("PRAGMA query_only = ON")
+            connection.exec_driver_sql(f"PRAGMA {pragma}")
+        pooled = self.log._database._raw
+        assert pooled is not None
+        raw: Any = pooled.driver_connection
+        raw.execute(f"PRAGMA {pragma}")
 
     def gone(self) -> None:
         path = self.log._database.path
