@@ -25,7 +25,7 @@ from replay.verify import Finding, verify
 from tests.events.samples import START, legal_session, put_blobs, record
 from tests.replay.streams import llm_session
 
-TRIALS = int(os.environ.get("OPMEND_FUZZ", "400"))
+TRIALS = int(os.environ.get("OPMEND_FUZZ", "250"))
 SEED = int(os.environ.get("OPMEND_FUZZ_SEED", "2026"))
 COLUMNS = ("session", "seq", "recorded_at", "type", "version", "payload", "previous", "hash")
 
