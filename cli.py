@@ -19,6 +19,7 @@ import click
 
 from adapters.options import CACHE, PATH, toolchain_options
 from replay.commands import cost, diff, replay, sessions, verify
+from replay.evidence import export, import_, keygen, seal
 from replay.options import JSON, LOG, dump, open_log
 from replay.shadow.commands import shadow
 
@@ -235,8 +236,8 @@ main.add_command(sessions)
 main.add_command(replay)
 main.add_command(verify)
 main.add_command(diff)
-main.add_command(cost)
-main.add_command(shadow)
+for command in (cost, shadow, seal, keygen, export, import_):
+    main.add_command(command)
 
 
 @main.command()

@@ -6,6 +6,8 @@ goes by this to say whether everything an event speaks of can still be produced.
 
 from __future__ import annotations
 
+from functools import cache
+
 import orjson
 from pydantic import BaseModel
 
@@ -15,8 +17,13 @@ CANDIDATE_FIELDS = ("candidate", "base", "restored", "best")
 
 def candidates_of(event: BaseModel) -> tuple[str, ...]:
     """Digests of the candidates that `event` names, in the order of CANDIDATE_FIELDS."""
-    named = (getattr(event, name, None) for name in CANDIDATE_FIELDS)
+    named = (getattr(event, name) for name in _fields(type(event)))
     return tuple(digest for digest in named if isinstance(digest, str))
+
+
+@cache
+def _fields(kind: type[BaseModel]) -> tuple[str, ...]:
+    return tuple(name for name in CANDIDATE_FIELDS if name in kind.model_fields)
 
 
 def files_of(manifest: bytes) -> dict[str, str]:

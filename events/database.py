@@ -1,5 +1,6 @@
 """Reaching the database: what a path or URL means, how it is opened, and what its errors mean to people.
 
+In memory (`memory_of`): SQLite's memdb, shared by the connections of this process and gone with the last of them.
 SQLite: WAL, synchronous=FULL, created with its parent folders on the first write. A log that cannot be written is
 opened read-only (`immutable` when its folder is read-only too and no WAL is pending: SQLite could not create the files
 it shares with writers). Other databases by SQLAlchemy URL; they need their driver installed.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,24 +22,37 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy import event as hooks
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from events import schema
 from events.errors import LogCorrupt, LogDriverMissing, LogReadOnly, LogTooNew, LogUnavailable, NoLogYet
+from events.explaining import of_sqlite
+from events.ownership import sole
 
 _WRITE = "opmend_write"
+_MEMORY = "memory:"
+
+
+def memory_of(name: str) -> str:
+    """The target of a log in the memory of this process. Not for a command line: such a log does not survive it."""
+    return _MEMORY + name
 
 
 class Database:
     """One database that holds a log. Opens nothing before the first use; `where` is its name in messages."""
 
     def __init__(self, target: str | Path, busy_seconds: float = 5.0) -> None:
-        self.path, self._url = _parse(target)
-        self.where = str(self.path) if self.path else make_url(self._url).render_as_string(hide_password=True)
+        self.memory = str(target).startswith(_MEMORY)
+        self.path, self._url = (None, str(target)) if self.memory else _parse(target)
+        url = "" if self.path or self.memory else make_url(self._url).render_as_string(hide_password=True)
+        self.where = url or str(self.path or target)
         self._busy_seconds = busy_seconds
         self._engine: Engine | None = None
+        self._raw: PoolProxiedConnection | None = None  # the connection of `direct`
+        self._writing = threading.Lock()
         self._inode: int | None = None
-        self._ready = False
+        self.ready = False  # it is an opmend log that this opmend can read
+        self._current = False  # its schema is of today, so that it can be written
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -48,7 +63,7 @@ class Database:
             raise self._absent()
         with self._connected() as connection:
             self._check(connection, create=False)
-            self._ready = True
+            self.ready = True
             yield connection
 
     @contextmanager
@@ -59,11 +74,35 @@ class Database:
         with self._connected(write=True) as connection:
             self._check(connection, create=True)
             yield connection
-        self._ready = True
+        self.ready = self._current = True
+
+    @contextmanager
+    def direct(self) -> Iterator[sqlite3.Connection | None]:
+        """SQLite's own connection in a write transaction; None elsewhere, and before the first `writing`."""
+        if not (self._current and self.path and self._engine):
+            yield None
+            return
+        with self._explained(), self._writing:
+            if self._inode != _inode(self.path):
+                raise self._gone()
+            self._raw = self._raw or self._engine.raw_connection()
+            raw: Any = self._raw.driver_connection
+            raw.execute("BEGIN IMMEDIATE")
+            try:
+                yield raw
+                raw.execute("COMMIT")
+            except BaseException:
+                if raw.in_transaction:
+                    raw.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def advisory_lock(self, name: str) -> Iterator[bool]:
         """Hold PostgreSQL's lock `name` on a connection of its own during the block; False if it is taken."""
+        if self.memory:
+            with sole(f"{self.where} {name}") as alone:
+                yield alone
+            return
         with ExitStack() as stack:
             with self._explained():
                 engine = self._engine = self._engine or self._by_url()
@@ -81,9 +120,12 @@ class Database:
 
     def close(self) -> None:
         """Close every pooled connection; the next use opens again."""
+        if self._raw is not None:
+            self._raw.close()
+            self._raw = None
         if self._engine is not None:
             self._engine.dispose()
-        self._engine, self._inode, self._ready = None, None, False
+        self._engine, self._inode, self.ready, self._current = None, None, False, False
 
     # ------------------------------------------------------------ opening
 
@@ -91,21 +133,22 @@ class Database:
     def _connected(self, write: bool = False) -> Iterator[Connection]:
         with self._explained():
             if self._engine is None:
-                self._engine = self._sqlite(self.path) if self.path else self._by_url()
+                self._engine = self._by_url() if self.path is None and not self.memory else self._sqlite()
             if self.path and self._inode not in (None, _inode(self.path)):
                 raise self._gone()
-            if write and not self._ready and self.path:
+            if write and not self._current and self.path:
                 self._switch_to_wal(self._engine)
             with self._engine.connect().execution_options(**{_WRITE: write}) as connection, connection.begin():
                 yield connection
                 self._inode = _inode(self.path) if self.path else None
 
-    def _sqlite(self, path: Path) -> Engine:
-        mode = _mode(path)
+    def _sqlite(self) -> Engine:
+        mode = _mode(self.path) if self.path else "mode=rwc"
+        place = f"{quote(str(self.path))}?{mode}" if self.path else f"/{quote(self._url, safe='')}?vfs=memdb"
 
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(
-                f"file:{quote(str(path))}?{mode}",
+                f"file:{place}",
                 uri=True,
                 timeout=self._busy_seconds,
                 isolation_level=None,
@@ -167,27 +210,35 @@ class Database:
             pooled.close()
 
     def _check(self, connection: Connection, *, create: bool) -> None:
-        if self._ready:
+        if self._current or (self.ready and not create):
             return
-        tables = schema.tables_of(connection)
-        ours = {table.name for table in schema.TABLES}
-        if not ours & tables and (self.path is None or not tables):
+        present = schema.tables_of(connection)
+        every = {table.name for table in schema.tables(schema.SCHEMA_VERSION)}
+        if not every & present and (not present or not (self.path or self.memory)):
             if not create:
                 raise self._absent()
-            schema.create(connection)
-        elif not ours <= tables:
-            raise LogCorrupt(
-                f"{self.where} is a database but not an opmend log (no table {', '.join(sorted(ours - tables))}): "
-                "name another file with --log, or restore this one from a copy"
-            )
-        version = schema.stored_version(connection)
-        if version is None or not version.isdecimal():
+            schema.migrate(connection)
+            return
+        if "meta" not in present:
+            raise self._foreign({"meta"})
+        if (version := schema.stored_version(connection)) is None:
             raise LogCorrupt(f"the log {self.where} does not say its schema version: restore it from a copy")
-        if int(version) > schema.SCHEMA_VERSION:
+        if version > schema.SCHEMA_VERSION:
             raise LogTooNew(
                 f"the log {self.where} has schema version {version}, this opmend knows {schema.SCHEMA_VERSION}: "
                 "upgrade opmend, or name another log with --log"
             )
+        missing = {table.name for table in schema.tables(version)} - present
+        if missing:
+            raise self._foreign(missing)
+        if create and version < schema.SCHEMA_VERSION:
+            schema.migrate(connection, version)
+
+    def _foreign(self, missing: set[str]) -> LogCorrupt:
+        return LogCorrupt(
+            f"{self.where} is a database but not an opmend log (no table {', '.join(sorted(missing))}): "
+            "name another file with --log, or restore this one from a copy"
+        )
 
     # ------------------------------------------------------------ errors
 
@@ -205,26 +256,10 @@ class Database:
             raise LogUnavailable(f"the log {self.where} cannot be used: {error}") from error
 
     def _explain(self, error: Exception, cause: BaseException | None) -> Exception:
-        if self.path is None:
+        if self.path is None and not self.memory:
             return LogUnavailable(f"the log {self.where} failed: {cause}. Check the server, then run the command again")
-        name = str(getattr(cause, "sqlite_errorname", ""))
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return LogUnavailable(
-                f"the log {self.path} is locked by another process (waited {self._busy_seconds:g} s): "
-                "close whatever has it open, then run the command again"
-            )
-        if name.startswith("SQLITE_READONLY"):
-            return self._read_only()
-        if name.startswith("SQLITE_FULL"):
-            return LogUnavailable(f"the disk of the log {self.path} is full: make room, then resume the session")
-        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
-            return LogUnavailable(f"the log {self.path} cannot be opened ({cause}): check the path and the disk")
-        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_FORMAT")):
-            return LogCorrupt(
-                f"{self.path} is not a readable opmend log ({cause}): "
-                "name another file with --log, or restore this one from a copy"
-            )
-        return LogCorrupt(f"the log {self.path} failed ({name or type(error).__name__}: {cause}); nothing was written")
+        name = str(getattr(cause, "sqlite_errorname", "") or type(error).__name__)
+        return self._read_only() if name.startswith("SQLITE_READONLY") else of_sqlite(name, cause, self.where)
 
     def _read_only(self) -> LogReadOnly:
         return LogReadOnly(

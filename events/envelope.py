@@ -21,7 +21,7 @@ from events.types import Event, adapter, version_of
 from events.upcast import upcast
 
 #: The form of `recorded_at`; `fromisoformat` then checks the ranges.
-_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
 #: `previous` of the first event of every session.
 GENESIS = "sha256:" + "0" * 64
@@ -88,10 +88,10 @@ def chain_hash(
     """The hash of one event, see the head of this module."""
     fields = {"recorded_at": recorded_at, "seq": seq, "session": session, "type": event_type, "version": version}
     try:
-        head = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)  # texts and integers: what `canonical` gives, sooner
+        head = orjson.dumps(fields)  # the keys are in order, the values plain: what `canonical` gives, sooner
     except TypeError:
         head = canonical(fields)  # says what is wrong
-    return digest_of(previous.encode() + b"\n" + head + b"\n" + payload)
+    return digest_of(b"%b\n%b\n%b" % (previous.encode(), head, payload))
 
 
 def timestamp(moment: datetime) -> str:

@@ -57,6 +57,22 @@ class BlobMissing(LogError):
     exit_code = 3
 
 
+class BlobWithheld(BlobMissing):
+    """The blob was left out of an export on purpose; the receipt that came with the session says so (3)."""
+
+
+class LogConflict(LogError):
+    """Two different histories bear the name of one session; nothing was taken over (3)."""
+
+    exit_code = 3
+
+
+class ReceiptUnusable(LogError):
+    """A file is no receipt, or no key that receipts are signed with (2)."""
+
+    exit_code = 2
+
+
 class NoSuchSession(LogError):
     """The log holds no event of that session (2)."""
 

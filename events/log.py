@@ -6,10 +6,10 @@ module costs about half a second (SQLModel), so nothing that `cli.py` imports at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,17 +18,23 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
 from events.canonical import digest_of
-from events.database import Database
+from events.database import Database, memory_of
 from events.envelope import FIRST, GENESIS, Envelope, seal
-from events.errors import BlobMissing, LogBusy, LogCorrupt, NoLogYet, NoSuchSession
+from events.errors import BlobMissing, BlobWithheld, LogBusy, LogConflict, LogCorrupt, LogError, NoLogYet, NoSuchSession
+from events.inspection import inspect
 from events.ownership import owned
-from events.schema import BLOB, EVENT
+from events.receipts import Receipt, parse
+from events.schema import BLOB, EVENT, RECEIPT, tables_of
 from events.types import Event
 
 Row = tuple[Any, ...]
 
 _COLUMNS = "session, seq, recorded_at, type, version, payload, previous, hash"
+_NAMES = tuple(_COLUMNS.split(", "))
+_values = attrgetter(*Envelope.__slots__)
 _TYPES = (str, int, str, str, int, bytes, str, str)
+_TAIL = "SELECT seq, hash, type, recorded_at FROM event WHERE session = ? ORDER BY seq DESC LIMIT 1"
+_PUT = f"INSERT INTO event ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _CHUNK = 256
 
 
@@ -43,6 +49,11 @@ class SqlLog:
         self._database = Database(target, busy_seconds)
         self._heads: dict[str, tuple[int, str]] = {}
 
+    @classmethod
+    def in_memory(cls, name: str) -> Self:
+        """A log in the memory of this process; logs of the same name are one. It ends with the last that is closed."""
+        return cls(memory_of(name))
+
     @property
     def where(self) -> str:
         """The log's place, as messages name it (without a password)."""
@@ -56,26 +67,30 @@ class SqlLog:
         Raises LogBusy when the session's last event is not the one this log object appended or read last.
         """
         _check_name(session)
-        with self._database.writing() as connection:
-            tail = connection.execute(
-                select(EVENT.c.seq, EVENT.c.hash, EVENT.c.type, EVENT.c.recorded_at)
-                .where(EVENT.c.session == session)
-                .order_by(EVENT.c.seq.desc())
-                .limit(1)
-            ).first()
-            seq, previous = (tail.seq, tail.hash) if tail else (FIRST - 1, GENESIS)
-            expected = self._heads.get(session)
-            if expected is not None and expected != (seq, previous):
-                last = f"event {seq} ({tail.type}, {tail.recorded_at})" if tail else "nothing"
-                raise LogBusy(
-                    f"session {session} has moved on: another engine appended, and the log now ends with {last} where "
-                    f"event {expected[0]} was expected. Nothing was written: let the other one finish, or stop it "
-                    "and resume"
-                )
-            envelope = seal(session, seq + 1, event, recorded_at, previous)
-            self._insert(connection, envelope)
+        with self._database.direct() as raw:
+            if raw is not None:
+                envelope = self._next(session, event, recorded_at, raw.execute(_TAIL, (session,)).fetchone())
+                raw.execute(_PUT, _values(envelope))
+        if raw is None:
+            with self._database.writing() as connection:
+                tail = connection.execute(text(_TAIL.replace("?", ":session")), {"session": session}).first()
+                envelope = self._next(session, event, recorded_at, tail)
+                self._insert(connection, envelope)
         self._heads[session] = (envelope.seq, envelope.hash)
         return envelope
+
+    def _next(self, session: str, event: Event, recorded_at: datetime, tail: Any) -> Envelope:
+        """`event` sealed behind `tail` (seq, hash, type, recorded_at of the last event; None: there is none)."""
+        seq, previous = tail[:2] if tail else (FIRST - 1, GENESIS)
+        expected = self._heads.get(session)
+        if expected is not None and expected != (seq, previous):
+            last = f"event {seq} ({tail[2]}, {tail[3]})" if tail else "nothing"
+            raise LogBusy(
+                f"session {session} has moved on: another engine appended, and the log now ends with {last} where "
+                f"event {expected[0]} was expected. Nothing was written: let the other one finish, or stop it, then "
+                "resume"
+            )
+        return seal(session, seq + 1, event, recorded_at, previous)
 
     @contextmanager
     def writer(self, session: str) -> Iterator[None]:
@@ -108,11 +123,35 @@ class SqlLog:
         except NoLogYet:
             pass
         with self._database.writing() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.execute(postgresql.insert(BLOB).values(digest=digest, data=data).on_conflict_do_nothing())
-            else:
-                connection.execute(insert(BLOB).values(digest=digest, data=data))
+            _keep(connection, digest, data)
         return digest
+
+    def adopt(self, envelopes: Sequence[Envelope], blobs: Iterable[bytes], receipts: Iterable[Receipt]) -> int:
+        """Take over a session that was recorded elsewhere, in one transaction; returns how many events were new.
+
+        Events that are here already stay as they are. The caller has verified what it brings, and owns the session.
+        Raises LogConflict when this log holds another history under the session's name; then nothing is taken over.
+        """
+        session = envelopes[0].session
+        _check_name(session)
+        with self._database.writing() as connection:
+            held = select(EVENT.c.seq, EVENT.c.hash).where(EVENT.c.session == session)
+            here: dict[int, str] = {row.seq: row.hash for row in connection.execute(held)}
+            for envelope in envelopes:
+                if here.get(envelope.seq, envelope.hash) != envelope.hash:
+                    raise LogConflict(
+                        f"session {session} in {self.where} is another one from event {envelope.seq} "
+                        f"({envelope.type}) on: nothing was imported. Import into another log with --log"
+                    )
+            new = [envelope for envelope in envelopes if envelope.seq not in here]
+            for envelope in new:
+                self._insert(connection, envelope)
+            for data in blobs:
+                _keep(connection, digest_of(data), data)
+            for receipt in receipts:
+                _keep_receipt(connection, receipt)
+        self._heads.pop(session, None)
+        return len(new)
 
     # ------------------------------------------------------------ reading
 
@@ -145,8 +184,42 @@ class SqlLog:
             result = connection.execution_options(yield_per=_CHUNK).execute(
                 query, {"session": session} if where else {}
             )
-            for row in result:
-                yield tuple(row)
+            if not self._database.memory:
+                for row in result:
+                    yield tuple(row)
+                return
+            rows = result.all()  # in memory an open reader would lock the writer out
+        yield from map(tuple, rows)
+
+    def blobs(self) -> Iterator[tuple[Any, Any]]:
+        """Raw rows of the blob store, (digest, data), in no order; nothing is checked. For `verify`."""
+        with self._database.reading() as connection:
+            for row in connection.execution_options(yield_per=_CHUNK).execute(text("SELECT digest, data FROM blob")):
+                yield row[0], row[1]
+
+    def receipts(self, session: str | None = None) -> list[Row]:
+        """Raw rows of the receipts that sessions came with: (session, length, document). For `verify`."""
+        where = "" if session is None else " WHERE session = :session"
+        query = text(f"SELECT session, length, document FROM receipt{where} ORDER BY session, length")
+        with self._database.reading() as connection:
+            if "receipt" not in tables_of(connection):
+                return []
+            return [tuple(row) for row in connection.execute(query, {"session": session} if where else {})]
+
+    def withheld(self, session: str | None = None) -> frozenset[str]:
+        """The blobs that, by the receipts the sessions came with, were left out on purpose."""
+        names: set[str] = set()
+        for _, _, document in self.receipts(session):
+            try:
+                names.update(parse(bytes(document), "a stored receipt").withheld)
+            except (LogError, TypeError):
+                continue  # `verify` names it
+        return frozenset(names)
+
+    def faults(self) -> list[str]:
+        """What is wrong with the tables, triggers and facts of the log itself (events.inspection). For `verify`."""
+        with self._database.reading() as connection:
+            return inspect(connection)
 
     def sessions(self) -> Sequence[str]:
         """Session ids in opening order (time of the first event, then order of insertion). Empty if there is no log."""
@@ -175,6 +248,8 @@ class SqlLog:
         except NoLogYet:
             data = None
         if data is None:
+            if self._database.ready and digest in self.withheld():
+                raise BlobWithheld(f"blob {digest} was withheld from this log when its session was exported")
             raise BlobMissing(
                 f"the log {self.where} has no blob {digest}: it was lost or never recorded; run `opmend verify`"
             )
@@ -204,9 +279,8 @@ class SqlLog:
         return envelope
 
     def _insert(self, connection: Connection, envelope: Envelope) -> None:
-        names = (name.strip() for name in _COLUMNS.split(","))
         try:
-            connection.execute(insert(EVENT), dict(zip(names, astuple(envelope), strict=True)))
+            connection.execute(insert(EVENT), dict(zip(_NAMES, _values(envelope), strict=True)))
         except IntegrityError as error:
             raise LogBusy(
                 f"session {envelope.session} has moved on: another engine appended event {envelope.seq} just now. "
@@ -216,16 +290,29 @@ class SqlLog:
 
 def envelope_of(row: Row) -> Envelope:
     """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
-    if tuple(map(type, row)) == _TYPES:
-        return Envelope(*row)
-    row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
-    for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
-        if type(value) is not kind:
-            raise LogCorrupt(
-                f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
-                f"not a {kind.__name__}"
-            )
+    if tuple(map(type, row)) != _TYPES:
+        row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+        for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
+            if type(value) is not kind:
+                raise LogCorrupt(
+                    f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
+                    f"not a {kind.__name__}"
+                )
     return Envelope(*row)
+
+
+def _keep(connection: Connection, digest: str, data: bytes) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(postgresql.insert(BLOB).values(digest=digest, data=data).on_conflict_do_nothing())
+    else:
+        connection.execute(insert(BLOB).values(digest=digest, data=data))
+
+
+def _keep_receipt(connection: Connection, receipt: Receipt) -> None:
+    key = (RECEIPT.c.session == receipt.session) & (RECEIPT.c.length == receipt.length)
+    if connection.execute(select(RECEIPT.c.length).where(key)).first() is None:
+        row = {"session": receipt.session, "length": receipt.length, "document": receipt.document}
+        connection.execute(insert(RECEIPT).values(row))
 
 
 def _check_name(session: str) -> None:

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,6 +21,9 @@ from urllib.parse import quote
 import orjson
 
 from events.errors import LogBusy, LogReadOnly, LogUnavailable
+
+_TAKEN: set[str] = set()  # sessions of logs in memory that have a writer
+_TAKING = threading.Lock()
 
 
 @contextmanager
@@ -41,6 +45,19 @@ def owned(folder: Path, session: str) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
+
+
+@contextmanager
+def sole(name: str) -> Iterator[bool]:
+    """Among the threads of this process: whether `name` was free, and it is this block's until its end."""
+    with _TAKING:
+        free = name not in _TAKEN
+        _TAKEN.add(name)
+    try:
+        yield free
+    finally:
+        if free:
+            _TAKEN.discard(name)
 
 
 def _lock(path: Path, session: str) -> int:

@@ -1,16 +1,18 @@
 """The tables of a log, and the triggers that keep it append-only. SQLModel declares; rows are written with Core.
 
 `INSERT OR REPLACE` deletes without firing DELETE triggers in SQLite, so insertion over an existing key is refused
-(event, meta) or ignored (blob: same name, same bytes) by a trigger of its own.
+(event, meta, receipt) or ignored (blob: same name, same bytes) by a trigger of its own.
+
+The schema grows by numbered migrations (MIGRATIONS): the first write of a newer opmend brings an older log up, in one
+transaction; reading never changes a log and knows every version. A migration adds; it never touches what is recorded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Column, Connection, LargeBinary, Table, insert, inspect, text
 from sqlmodel import Field, SQLModel
-
-#: Version of the tables below. A log with a greater one is refused (LogTooNew).
-SCHEMA_VERSION = 1
 
 
 class EventRow(SQLModel, table=True):
@@ -38,7 +40,7 @@ class BlobRow(SQLModel, table=True):
 
 
 class MetaRow(SQLModel, table=True):
-    """Facts about the log itself. `schema`: SCHEMA_VERSION of its writer."""
+    """Facts about the log itself. `schema`: its SCHEMA_VERSION."""
 
     __tablename__ = "meta"
 
@@ -46,49 +48,81 @@ class MetaRow(SQLModel, table=True):
     value: str
 
 
+class ReceiptRow(SQLModel, table=True):
+    """The receipt that an imported or exported session came with (events.receipts): what it was when it was sealed."""
+
+    __tablename__ = "receipt"
+
+    session: str = Field(primary_key=True)
+    length: int = Field(primary_key=True)
+    document: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
 def _table(model: type[SQLModel]) -> Table:
     return SQLModel.metadata.tables[str(model.__tablename__)]
 
 
-EVENT, BLOB, META = _table(EventRow), _table(BlobRow), _table(MetaRow)
-TABLES = [EVENT, BLOB, META]
+EVENT, BLOB, META, RECEIPT = _table(EventRow), _table(BlobRow), _table(MetaRow), _table(ReceiptRow)
 
-_KEYS = {"event": ("session", "seq"), "blob": ("digest",), "meta": ("key",)}
+#: Migration n brings a log from version n - 1 to n by adding these tables, append-only.
+MIGRATIONS: dict[int, list[Table]] = {1: [EVENT, BLOB, META], 2: [RECEIPT]}
 
-_POSTGRES_FUNCTION = """
-CREATE OR REPLACE FUNCTION opmend_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE EXCEPTION 'append-only: % on % is refused', TG_OP, TG_TABLE_NAME; END $$
+#: Version of the tables of this opmend. A log with a greater one is refused (LogTooNew).
+SCHEMA_VERSION = max(MIGRATIONS)
+
+_KEYS = {"event": ("session", "seq"), "blob": ("digest",), "meta": ("key",), "receipt": ("session", "length")}
+
+POSTGRES_BODY = "BEGIN RAISE EXCEPTION 'append-only: % on % is refused', TG_OP, TG_TABLE_NAME; END"
+_POSTGRES_FUNCTION = f"""
+CREATE OR REPLACE FUNCTION opmend_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ {POSTGRES_BODY} $$
 """
 
 
-def triggers(dialect: str) -> list[str]:
-    """The statements that make the tables append-only in `dialect` (`sqlite` or `postgresql`)."""
+def tables(version: int) -> list[Table]:
+    """Every table of a log of schema `version`."""
+    return [table for number, added in MIGRATIONS.items() if number <= version for table in added]
+
+
+def triggers(dialect: str, names: Iterable[str]) -> dict[str, str]:
+    """Name to statement of what makes the tables `names` append-only in `dialect` (`sqlite` or `postgresql`)."""
     if dialect == "sqlite":
-        return [statement for table in _KEYS for statement in _sqlite_triggers(table)]
-    return [_POSTGRES_FUNCTION] + [
-        f"CREATE TRIGGER {table}_{name} BEFORE {what} ON {table} FOR EACH {each} EXECUTE FUNCTION opmend_append_only()"
-        for table in _KEYS
+        return {name: statement for table in names for name, statement in _sqlite_triggers(table).items()}
+    return {
+        f"{table}_{name}": f"CREATE TRIGGER {table}_{name} BEFORE {what} ON {table} FOR EACH {each} "
+        "EXECUTE FUNCTION opmend_append_only()"
+        for table in names
         for name, what, each in (("no_change", "UPDATE OR DELETE", "ROW"), ("no_truncate", "TRUNCATE", "STATEMENT"))
-    ]
+    }
 
 
-def _sqlite_triggers(table: str) -> list[str]:
+def _sqlite_triggers(table: str) -> dict[str, str]:
     refuse = f"SELECT RAISE(ABORT, 'append-only: the {table} table refuses it')"
     over = "SELECT RAISE(IGNORE)" if table == "blob" else refuse
     exists = f"EXISTS (SELECT 1 FROM {table} WHERE {' AND '.join(f'{key} = NEW.{key}' for key in _KEYS[table])})"
-    return [
-        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN {refuse}; END",
-        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN {refuse}; END",
-        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {exists} BEGIN {over}; END",
-    ]
+    bodies = {
+        f"{table}_no_update": f"BEFORE UPDATE ON {table} BEGIN {refuse}; END",
+        f"{table}_no_delete": f"BEFORE DELETE ON {table} BEGIN {refuse}; END",
+        f"{table}_no_replace": f"BEFORE INSERT ON {table} WHEN {exists} BEGIN {over}; END",
+    }
+    return {name: f"CREATE TRIGGER {name} {body}" for name, body in bodies.items()}
 
 
-def create(connection: Connection) -> None:
-    """Tables, triggers and the schema version, in the transaction of `connection`."""
-    SQLModel.metadata.create_all(connection, tables=TABLES, checkfirst=False)
-    for statement in triggers(connection.dialect.name):
-        connection.execute(text(statement))
-    connection.execute(insert(META).values(key="schema", value=str(SCHEMA_VERSION)))
+def migrate(connection: Connection, since: int = 0, to: int = SCHEMA_VERSION) -> None:
+    """Bring the tables from version `since` (0: an empty database) to version `to`, in `connection`'s transaction."""
+    dialect = connection.dialect.name
+    if dialect != "sqlite":
+        connection.execute(text(_POSTGRES_FUNCTION))
+    for version in range(since + 1, to + 1):
+        SQLModel.metadata.create_all(connection, tables=MIGRATIONS[version], checkfirst=False)
+        for statement in triggers(dialect, [table.name for table in MIGRATIONS[version]]).values():
+            connection.execute(text(statement))
+    if since == 0:
+        connection.execute(insert(META).values(key="schema", value=str(to)))
+    elif since < to:
+        name = "meta_no_update" if dialect == "sqlite" else "meta_no_change"
+        connection.execute(text(f"DROP TRIGGER {name}" + ("" if dialect == "sqlite" else " ON meta")))
+        connection.execute(text("UPDATE meta SET value = :to WHERE key = 'schema'"), {"to": str(to)})
+        connection.execute(text(triggers(dialect, ["meta"])[name]))
 
 
 def tables_of(connection: Connection) -> set[str]:
@@ -96,7 +130,8 @@ def tables_of(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())
 
 
-def stored_version(connection: Connection) -> str | None:
-    """The schema version as it is stored; None if there is none."""
+def stored_version(connection: Connection) -> int | None:
+    """The schema version as it is stored; None if there is none, or what is stored never was one."""
     value = connection.execute(text("SELECT value FROM meta WHERE key = 'schema'")).scalar()
-    return None if value is None else str(value)
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else 0
+    return number if number >= 1 and str(number) == value else None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from replay.options import JSON, LOG, dump, open_log
+
+if TYPE_CHECKING:
+    from replay.verify import Finding
 
 
 @click.command()
@@ -58,7 +62,7 @@ def replay(
     log_url: str,
     as_json: bool,
 ) -> None:
-    """Tell the story of SESSION (an id, its beginning, or `last`) from the log alone.
+    """Tell the story of SESSION (an id, its beginning, `last`, or a FILE of `opmend export`) from the log alone.
 
     Nothing is executed, except with --rerun.
     """
@@ -69,8 +73,9 @@ def replay(
 
     if sum((explained, at_event is not None, again)) > 1:
         raise click.UsageError("--explain, --at and --rerun are different questions: ask one at a time")
-    with open_log(log_url) as log:
-        history = read_history(log, resolve(log, session))
+    place, name = where_is(session, log_url)
+    with open_log(place) as log:
+        history = read_history(log, resolve(log, name or "last"))
         if at_event is not None:
             from replay import moment
 
@@ -130,12 +135,16 @@ def cost(sessions: tuple[str, ...], log_url: str, as_json: bool) -> None:
 @LOG
 @JSON
 def diff(session: str, log_url: str, as_json: bool) -> None:
-    """Print the unified diff from the near-miss to the accepted candidate (or to the best checkpoint) of SESSION."""
+    """Print the unified diff from the near-miss to the accepted candidate (or the best checkpoint) of SESSION or FILE.
+
+    FILE is one that `opmend export` wrote.
+    """
     from replay.history import read_history, resolve
     from statemachine.sources import load
 
-    with open_log(log_url) as log:
-        history = read_history(log, resolve(log, session))
+    place, name = where_is(session, log_url)
+    with open_log(place) as log:
+        history = read_history(log, resolve(log, name or "last"))
         state = history.state
         best = state.best_attempt or state.attempts[0]
         text = load(log, best.candidate).diff_from(load(log, state.attempts[0].candidate))
@@ -149,26 +158,77 @@ def diff(session: str, log_url: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("session", required=False)
+@click.option(
+    "--receipt",
+    "receipts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="Hold the log to this receipt of `opmend seal` as well (repeatable).",
+)
+@click.option(
+    "--public-key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Receipts, also those inside an export, must be signed with this key (PEM).",
+)
 @LOG
 @JSON
 @click.pass_context
-def verify(ctx: click.Context, session: str | None, log_url: str, as_json: bool) -> None:
-    """Re-derive every hash of a log (or of SESSION), the blobs and the legality of every move. Silent when all is well.
+def verify(
+    ctx: click.Context,
+    session: str | None,
+    receipts: tuple[Path, ...],
+    public_key: Path | None,
+    log_url: str,
+    as_json: bool,
+) -> None:
+    """Re-derive every hash of a log, of SESSION, or of an exported FILE: chain, blobs, legality of every move, tables.
 
-    Exit 3 with one line per finding otherwise. A plain chain cannot show that its end was cut off.
+    Silent when all is well; exit 3 with one line per finding otherwise. A log alone cannot show that the end of a
+    session was cut off, or that a whole session is gone: only a receipt that was kept elsewhere can.
     """
-    from dataclasses import asdict
-
+    from events.errors import NoLogYet, ReceiptUnusable
+    from events.receipts import read_public
     from replay.history import resolve
+    from replay.sealing import check, check_stored, read_receipt
     from replay.verify import verify as run
 
-    with open_log(log_url) as log:
-        findings = run(log, resolve(log, session) if session else None)
+    place, session = where_is(session, log_url)
+    public = None if public_key is None else read_public(public_key)
+    given = [read_receipt(path) for path in receipts]
+    with open_log(place) as log:
+        name = resolve(log, session) if session else None
+        try:
+            findings = run(log, name)
+            kept = log.receipts(name) if not any(f.kind == "unreadable" for f in findings) else []
+        except NoLogYet:
+            if not given:
+                raise
+            findings, kept = [], []
+        findings += check_stored(log, public, name) if kept else []
+        for receipt in given:
+            findings += check(log, receipt, public)
+        withheld = len(log.withheld(name)) if kept else 0
+    if public is not None and not kept and not given:
+        raise ReceiptUnusable(f"there is no receipt to check against {public_key}: give one with --receipt")
+    show_findings(findings, as_json)
+    if withheld:
+        click.echo(f"{withheld} blobs were withheld from the export; their digests are in the chain", err=True)
+    if findings:
+        ctx.exit(3)
+
+
+def where_is(session: str | None, log_url: str) -> tuple[str, str | None]:
+    """Log and session that an argument means: SESSION of the log, or a FILE that `opmend export` wrote."""
+    return (session, None) if session and Path(session).is_file() else (log_url, session)
+
+
+def show_findings(findings: list[Finding], as_json: bool) -> None:
+    """One line per finding on stdout."""
+    from dataclasses import asdict
+
     for finding in findings:
         if as_json:
             dump(asdict(finding))
         else:
             number = "" if finding.seq is None else f" event {finding.seq}"
-            click.echo(f"{finding.session}{number}: {finding.kind}: {finding.message}")
-    if findings:
-        ctx.exit(3)
+            click.echo(f"{finding.session or 'log'}{number}: {finding.kind}: {finding.message}")

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from events.errors import BlobWithheld
 from events.types import Evaluated, SessionAborted, SessionAccepted, SessionExhausted
 from replay.history import History
 from statemachine.decide import budget_left
@@ -84,7 +85,7 @@ def _attempt(state: SessionState, attempt: Attempt, blobs: BlobStore) -> dict[st
         "candidate": attempt.candidate,
         "pattern": patch.pattern if patch else None,
         "rationale": patch.rationale if patch else "the untouched near-miss",
-        "diff": blobs.get(patch.diff).decode() if patch else "",
+        "diff": _diff(patch.diff, blobs) if patch else "",
         "compiled": compiled.passed if compiled else None,
         "first_error": compiled.first_error.model_dump() if compiled and compiled.first_error else None,
         "compact": _tally(attempt.compact),
@@ -94,6 +95,13 @@ def _attempt(state: SessionState, attempt: Attempt, blobs: BlobStore) -> dict[st
         "checkpoint": attempt.saved,
         "accepted": isinstance(state.ended, SessionAccepted) and state.ended.attempt == attempt.number,
     }
+
+
+def _diff(digest: str, blobs: BlobStore) -> str:
+    try:
+        return blobs.get(digest).decode()
+    except BlobWithheld:
+        return f"withheld from the export; the diff is {digest}"
 
 
 def _tally(evaluation: Evaluated | None) -> dict[str, int] | None:

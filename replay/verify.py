@@ -4,7 +4,11 @@ Per session: numbers without gap or repetition, every link to the previous hash,
 every payload decodes to an event of the catalogue in canonical form, every blob an event names is there and is what its
 name says (through a candidate's manifest down to its files), and the machine allows the sequence of events.
 
-A plain chain cannot show that its end was cut off: give `expected_head`, a hash that was published, to check that too.
+Of the whole log besides: its tables, triggers and facts, every blob, named or not, and the receipts that imported
+sessions came with.
+
+A plain chain cannot show that its end was cut off, that it was computed anew, or that a whole session is gone:
+check the log against receipts (replay.sealing), or give `expected_head`, a hash that was published.
 Corrupt data never raises, it is a finding. What raises is what says nothing about the data: LogUnavailable (locked, no
 disk), LogTooNew, NoSuchSession.
 """
@@ -20,16 +24,28 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from events.blobs import candidates_of, files_of
-from events.canonical import canonical, payload_of
+from events.canonical import canonical, digest_of, payload_of
 from events.envelope import FIRST, GENESIS, Envelope
-from events.errors import BlobMissing, LogCorrupt, LogError, LogTooNew, NoSuchSession
+from events.errors import BlobMissing, BlobWithheld, LogCorrupt, LogError, LogTooNew, NoSuchSession
 from events.types import Event, blob_refs, version_of
 
 if TYPE_CHECKING:
     from events.log import SqlLog
 
 Kind = Literal[
-    "unreadable", "row", "sequence", "link", "hash", "time", "payload", "canonical", "blob", "illegal", "head"
+    "unreadable",
+    "schema",
+    "row",
+    "sequence",
+    "link",
+    "hash",
+    "time",
+    "payload",
+    "canonical",
+    "blob",
+    "illegal",
+    "head",
+    "receipt",
 ]
 
 #: Folds a stream of (time, event); raises an exception with `seq` and `message` at what the machine does not allow.
@@ -64,6 +80,9 @@ def verify(
     fold, blobs, found = legality or _machine(), _Blobs(log), 0
     findings: list[Finding] = []
     try:
+        if session is None:
+            findings += (Finding("", None, "schema", message) for message in log.faults())
+            findings += (Finding("", None, "blob", message) for message in blobs.all())
         for name, rows in groupby(log.rows(session), key=lambda row: row[0]):
             found += 1
             _Session(str(name), blobs, fold, expected_head, findings).read(rows)
@@ -172,8 +191,19 @@ class _Blobs:
 
     def __init__(self, log: SqlLog) -> None:
         self._log = log
+        self.withheld: set[str] = set()
         self._faults: dict[str, str | None] = {}
         self._candidates: dict[str, tuple[str, ...]] = {}
+
+    def all(self) -> Iterator[str]:
+        """Read the whole store once; a message for every blob that is not what its name says."""
+        for digest, data in self._log.blobs():
+            whole = (
+                isinstance(data, bytes | memoryview) and isinstance(digest, str) and digest_of(bytes(data)) == digest
+            )
+            self._faults[str(digest)] = None if whole else f"blob {digest} is not what its name says: it was changed"
+            if not whole:
+                yield f"blob {digest} is not what its name says: it was changed after recording"
 
     def missing_of(self, event: Event) -> Iterator[str]:
         candidates = candidates_of(event)
@@ -181,7 +211,7 @@ class _Blobs:
             fault = self._fault(digest)
             if fault is not None:
                 yield fault
-            elif digest in candidates:
+            elif digest in candidates and digest not in self.withheld:
                 yield from self._candidate(digest)
 
     def _fault(self, digest: str) -> str | None:
@@ -192,6 +222,8 @@ class _Blobs:
     def _look_up(self, digest: str) -> str | None:
         try:
             self._log.get(digest)
+        except BlobWithheld:
+            self.withheld.add(digest)
         except (BlobMissing, LogCorrupt) as error:
             return str(error)
         return None

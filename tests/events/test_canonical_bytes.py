@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import uuid
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -18,7 +20,7 @@ from events.canonical import canonical, payload_of
 from events.envelope import GENESIS, Envelope, decode, seal
 from events.errors import EventUndecodable, LogTooNew, NotCanonical
 from events.upcast import upcast
-from tests.events.samples import CANDIDATE, CASE, START, every_event
+from tests.events.samples import CANDIDATE, CASE, START, every_event, opened
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**64 - 1)
@@ -47,6 +49,30 @@ def test_any_json_in_a_free_field_comes_back_with_the_same_bytes(request_: dict[
     payload = payload_of(t.ProbePlanned(attempt=1, request=request_))
     assert payload_of(decode(payload, "ProbePlanned", 1)) == payload
     assert canonical(orjson.loads(payload)) == payload
+
+
+@given(st.dictionaries(TEXT, JSON, max_size=4), st.floats(), st.integers(-(2**63), 2**64 - 1), TEXT)
+def test_the_quick_way_writes_what_the_plain_way_writes(
+    free: dict[str, Any], number: float, seed: int, text: str
+) -> None:
+    first = opened().model_copy(update={"configuration": t.Configuration(tolerance=text, seed=seed)})
+    case = CASE.model_copy(update={"descriptor": free, "mere": number, "reason": text, "seconds": abs(number)})
+    facts = t.Feature(name=text, strength=0.5, facts={text: number, "a": -number})
+    case = case.model_copy(update={"features": (facts,)})
+    body = {"attempt": 0, "candidate": CANDIDATE, "tolerance": "", "passed": False, "cases": (case, CASE)}
+    for event in (first, t.ProbePlanned(attempt=1, request=free), t.FullEvaluated(**body), *every_event()):
+        assert payload_of(event) == canonical(event.model_dump())
+        assert payload_of(event, only_set=True) == canonical(event.model_dump(exclude_unset=True))
+
+
+@pytest.mark.parametrize(
+    "value", [uuid.UUID(int=0), b"", {1}, datetime(2026, 1, 1), 2**64, {1: 2}, "\ud800", Path("x")]
+)
+def test_what_has_no_canonical_form_is_refused_within_events(value: Any) -> None:
+    with pytest.raises(NotCanonical, match=r"\.request|64 bits|valid Unicode"):
+        payload_of(t.ProbePlanned(attempt=1, request={"a": [value]}))
+    with pytest.raises(NotCanonical, match="64 bits"):
+        payload_of(t.Configuration(tolerance="t", seed=2**64))
 
 
 @given(st.floats(), st.dictionaries(TEXT, st.floats(), max_size=3))

@@ -14,6 +14,7 @@ import pytest
 
 from events.errors import LogCorrupt, LogDriverMissing, LogReadOnly, LogTooNew, LogUnavailable
 from events.log import SqlLog
+from events.schema import SCHEMA_VERSION
 from replay.verify import verify
 from tests.events.samples import START, legal_session, public_folder, put_blobs, raw, record, unprivileged
 
@@ -104,7 +105,7 @@ def test_a_log_in_a_folder_that_cannot_be_made_is_read_only() -> None:
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = made(tmp_path)
     with closing(raw(path)) as connection:
-        connection.execute("UPDATE meta SET value = '2'")
+        connection.execute("UPDATE meta SET value = ?", (str(SCHEMA_VERSION + 1),))
     for use in (lambda log: log.append("s", legal_session()[3], START), lambda log: list(log.read("s")), verify):
         with SqlLog(path) as log, pytest.raises(LogTooNew, match="upgrade opmend") as caught:
             use(log)
