@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 from pydantic import ValidationError
@@ -22,6 +23,9 @@ from events.upcast import upcast
 
 #: The form of `recorded_at`; `fromisoformat` then checks the ranges.
 _FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+
+Row = tuple[Any, ...]
+_TYPES = (str, int, str, str, int, bytes, str, str)
 
 #: `previous` of the first event of every session.
 GENESIS = "sha256:" + "0" * 64
@@ -70,6 +74,19 @@ class Envelope:
             f"event {self.seq} ({self.type}) of session {self.session} has a recording time that is not in the form of "
             f"the log: {self.recorded_at!r}"
         )
+
+
+def envelope_of(row: Row) -> Envelope:
+    """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
+    if tuple(map(type, row)) != _TYPES:
+        row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+        for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
+            if type(value) is not kind:
+                raise LogCorrupt(
+                    f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
+                    f"not a {kind.__name__}"
+                )
+    return Envelope(*row)
 
 
 def seal(session: str, seq: int, event: Event, recorded_at: datetime, previous: str) -> Envelope:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from events.canonical import digest_of
 from events.database import Database, memory_of
-from events.envelope import FIRST, GENESIS, Envelope, seal
+from events.envelope import FIRST, GENESIS, Envelope, Row, envelope_of, seal
 from events.errors import BlobMissing, BlobWithheld, LogBusy, LogConflict, LogCorrupt, LogError, NoLogYet, NoSuchSession
 from events.inspection import inspect
 from events.ownership import owned
@@ -27,12 +27,9 @@ from events.receipts import Receipt, parse
 from events.schema import BLOB, EVENT, RECEIPT, tables_of
 from events.types import Event
 
-Row = tuple[Any, ...]
-
 _COLUMNS = "session, seq, recorded_at, type, version, payload, previous, hash"
 _NAMES = tuple(_COLUMNS.split(", "))
 _values = attrgetter(*Envelope.__slots__)
-_TYPES = (str, int, str, str, int, bytes, str, str)
 _TAIL = "SELECT seq, hash, type, recorded_at FROM event WHERE session = ? ORDER BY seq DESC LIMIT 1"
 _PUT = f"INSERT INTO event ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _CHUNK = 256
@@ -126,32 +123,37 @@ class SqlLog:
             _keep(connection, digest, data)
         return digest
 
-    def adopt(self, envelopes: Sequence[Envelope], blobs: Iterable[bytes], receipts: Iterable[Receipt]) -> int:
-        """Take over a session that was recorded elsewhere, in one transaction; returns how many events were new.
+    def adopt(
+        self, envelopes: Sequence[Envelope], blobs: Iterable[bytes], receipts: Iterable[Receipt]
+    ) -> dict[str, int]:
+        """Take over sessions that were recorded elsewhere, in one transaction; session to how many events were new.
 
-        Events that are here already stay as they are. The caller has verified what it brings, and owns the session.
-        Raises LogConflict when this log holds another history under the session's name; then nothing is taken over.
+        Events that are here already stay as they are. The caller has verified what it brings, and owns the sessions.
+        Raises LogConflict when this log holds another history under one of the names; then nothing is taken over.
         """
-        session = envelopes[0].session
-        _check_name(session)
+        added = dict.fromkeys((envelope.session for envelope in envelopes), 0)
+        for session in added:
+            _check_name(session)
         with self._database.writing() as connection:
-            held = select(EVENT.c.seq, EVENT.c.hash).where(EVENT.c.session == session)
-            here: dict[int, str] = {row.seq: row.hash for row in connection.execute(held)}
+            held = select(EVENT.c.session, EVENT.c.seq, EVENT.c.hash).where(EVENT.c.session.in_(added))
+            here: dict[tuple[str, int], str] = {(row[0], row[1]): row[2] for row in connection.execute(held)}
             for envelope in envelopes:
-                if here.get(envelope.seq, envelope.hash) != envelope.hash:
+                if here.get((envelope.session, envelope.seq), envelope.hash) != envelope.hash:
                     raise LogConflict(
-                        f"session {session} in {self.where} is another one from event {envelope.seq} "
+                        f"session {envelope.session} in {self.where} is another one from event {envelope.seq} "
                         f"({envelope.type}) on: nothing was imported. Import into another log with --log"
                     )
-            new = [envelope for envelope in envelopes if envelope.seq not in here]
+            new = [envelope for envelope in envelopes if (envelope.session, envelope.seq) not in here]
             for envelope in new:
                 self._insert(connection, envelope)
+                added[envelope.session] += 1
             for data in blobs:
                 _keep(connection, digest_of(data), data)
             for receipt in receipts:
                 _keep_receipt(connection, receipt)
-        self._heads.pop(session, None)
-        return len(new)
+        for session in added:
+            self._heads.pop(session, None)
+        return added
 
     # ------------------------------------------------------------ reading
 
@@ -286,19 +288,6 @@ class SqlLog:
                 f"session {envelope.session} has moved on: another engine appended event {envelope.seq} just now. "
                 "Nothing was written; let the other one finish, or stop it and resume"
             ) from error
-
-
-def envelope_of(row: Row) -> Envelope:
-    """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
-    if tuple(map(type, row)) != _TYPES:
-        row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
-        for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
-            if type(value) is not kind:
-                raise LogCorrupt(
-                    f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
-                    f"not a {kind.__name__}"
-                )
-    return Envelope(*row)
 
 
 def _keep(connection: Connection, digest: str, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """Export and import: one session as one file that a stranger can check without us, and without anything of ours.
 
-An export is a log with one session in it, the blobs its events name, and a receipt: every command that reads a log
+An export is a log with one session in it, the stream of evaluations made after it if there is one, the blobs that their
+events name, and a receipt of each: every command that reads a log
 reads it (`opmend verify FILE`, `replay FILE`, `diff FILE`). Redaction withholds blobs, never events; the digests that
 stay in the events and in the manifests keep the chain checkable, and the receipt lists what was withheld.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, get_args
@@ -22,6 +23,7 @@ from events.receipts import Receipt, parse
 from events.types import Event, blob_refs
 from replay.sealing import check_stored, seal
 from replay.verify import Finding, verify
+from statemachine.posthoc import stream_of
 
 Redaction = Literal["none", "prompts", "sources", "all"]
 REDACTIONS: tuple[str, ...] = get_args(Redaction)
@@ -49,13 +51,20 @@ _KEPT: dict[Redaction, frozenset[str]] = {
 def export(
     log: SqlLog, session: str, out: Path, at: datetime, *, redact: Redaction = "none", key: Path | None = None
 ) -> tuple[Receipt | None, list[Finding]]:
-    """Write `session` to the new file `out`; returns its receipt, or None with the findings for which it is refused.
+    """Write `session`, and the stream of evaluations made after it, to the new file `out`.
+
+    Returns the receipt of the session, or None with the findings for which the export is refused.
 
     Raises NoSuchSession, ReceiptUnusable (key), LogUnavailable (the file exists, or cannot be written).
     """
     if out.exists():
         raise LogUnavailable(f"{out} exists and is not overwritten: name another file with --out")
-    contents = _contents(log, session)
+    beside = stream_of(session)
+    streams = [session, *(name for name in log.sessions() if name == beside)]
+    contents: dict[str, set[str]] = {}
+    for stream in streams:
+        for digest, holds in _contents(log, stream).items():
+            contents.setdefault(digest, set()).update(holds)
     kept = {digest for digest, kinds in contents.items() if kinds <= _KEPT[redact]}
     blobs, absent = [], set[str]()
     for digest in kept:
@@ -64,38 +73,41 @@ def export(
         except BlobWithheld:
             absent.add(digest)
     withheld = tuple(sorted(contents.keys() - kept | absent))
-    receipt, findings = seal(log, session, at, key=key, withheld=withheld)
-    if receipt is None:
-        return None, findings
+    receipts = []
+    for stream in streams:
+        receipt, findings = seal(log, stream, at, key=key, withheld=withheld)
+        if receipt is None:
+            return None, findings
+        receipts.append(receipt)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".opmend-export-", dir=out.parent) as folder:
             made = Path(folder) / "export"
             with SqlLog(made) as target:
-                target.adopt(list(log.read(session)), blobs, [receipt])
+                target.adopt([envelope for stream in streams for envelope in log.read(stream)], blobs, receipts)
             with closing(sqlite3.connect(made)) as connection:  # one file: no -wal beside it
                 connection.execute("PRAGMA journal_mode=DELETE").fetchall()
             made.rename(out)
     except OSError as error:
         raise LogUnavailable(f"{out} cannot be written: {error}") from error
-    return receipt, []
+    return receipts[0], []
 
 
 def adopt(source: SqlLog, target: SqlLog) -> tuple[dict[str, int], list[Finding]]:
-    """Import every session of `source`: session to number of new events; or nothing, with the findings that forbid it.
+    """Import all streams of `source`: name to number of new events; or nothing, with the findings that forbid it.
 
     Raises LogConflict when `target` has another session of that name, LogBusy when an engine works on it there.
     """
     findings = [*verify(source), *check_stored(source)]
     if findings:
         return {}, findings
-    added: dict[str, int] = {}
-    for session in source.sessions():
-        envelopes = list(source.read(session))
-        receipts = [parse(bytes(document), "a receipt") for _, _, document in source.receipts(session)]
-        with target.writer(session):
-            added[session] = target.adopt(envelopes, _present(source, _contents(source, session)), receipts)
-    return added, []
+    streams = source.sessions()
+    contents = {digest for stream in streams for digest in _contents(source, stream)}
+    receipts = [parse(bytes(document), "a receipt") for _, _, document in source.receipts()]
+    with ExitStack() as owned:
+        for stream in streams:
+            owned.enter_context(target.writer(stream))
+        return target.adopt(list(source.read_all()), _present(source, contents), receipts), []
 
 
 def _present(log: SqlLog, digests: Iterable[str]) -> Iterator[bytes]:

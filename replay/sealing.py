@@ -15,7 +15,8 @@ from events.log import SqlLog
 from events.receipts import Receipt, receipt_of
 from events.types import Event
 from replay.verify import Finding, verify
-from statemachine.state import IllegalTransition, SessionState, fold
+from statemachine.posthoc import is_posthoc
+from statemachine.state import IllegalTransition, fold
 
 
 def seal(
@@ -28,10 +29,9 @@ def seal(
     findings = verify(log, session)
     if findings:
         return None, findings
-    head, state = log.head(session), _state(log, session, None)
-    candidate = state.current.candidate if state.outcome == "accepted" else None
+    head, (outcome, candidate) = log.head(session), _end(log, session, None)
     made = receipt_of(
-        session, head.seq + 1, head.hash, at, outcome=state.outcome, candidate=candidate, withheld=withheld, key=key
+        session, head.seq + 1, head.hash, at, outcome=outcome, candidate=candidate, withheld=withheld, key=key
     )
     return made, []
 
@@ -90,19 +90,22 @@ def read_receipt(path: Path) -> Receipt:
 def _story(log: SqlLog, receipt: Receipt) -> str | None:
     """Whether the sealed events say what the receipt says of outcome and candidate."""
     try:
-        state = _state(log, receipt.session, receipt.length)
+        outcome, candidate = _end(log, receipt.session, receipt.length)
     except (LogCorrupt, IllegalTransition):
         return None  # `verify` names it
-    candidate = state.current.candidate if state.outcome == "accepted" else None
-    if (state.outcome, candidate) == (receipt.outcome, receipt.candidate):
+    if (outcome, candidate) == (receipt.outcome, receipt.candidate):
         return None
-    return f"the receipt says {receipt.outcome} ({receipt.candidate}), the events say {state.outcome} ({candidate})"
+    return f"the receipt says {receipt.outcome} ({receipt.candidate}), the events say {outcome} ({candidate})"
 
 
-def _state(log: SqlLog, session: str, length: int | None) -> SessionState:
+def _end(log: SqlLog, session: str, length: int | None) -> tuple[str | None, str | None]:
+    """Outcome and accepted candidate after `length` events. A stream beside a session has neither."""
+    if is_posthoc(session):
+        return None, None
     events: list[tuple[datetime, Event]] = []
     for envelope in log.read(session):
         events.append((envelope.time, envelope.event()))
         if len(events) == length:
             break
-    return fold(events)
+    state = fold(events)
+    return state.outcome, state.current.candidate if state.outcome == "accepted" else None

@@ -2,7 +2,8 @@
 
 Per session: numbers without gap or repetition, every link to the previous hash, every hash, the envelope's own form,
 every payload decodes to an event of the catalogue in canonical form, every blob an event names is there and is what its
-name says (through a candidate's manifest down to its files), and the machine allows the sequence of events.
+name says (through a candidate's manifest down to its files), and the machine allows the sequence of events. What a
+stream of evaluations made afterwards speaks of is the session of its name, as this log has it.
 
 Of the whole log besides: its tables, triggers and facts, every blob, named or not, and the receipts that imported
 sessions came with.
@@ -25,9 +26,10 @@ import orjson
 
 from events.blobs import candidates_of, files_of
 from events.canonical import canonical, digest_of, payload_of
-from events.envelope import FIRST, GENESIS, Envelope
+from events.envelope import FIRST, GENESIS, Envelope, envelope_of
 from events.errors import BlobMissing, BlobWithheld, LogCorrupt, LogError, LogTooNew, NoSuchSession
-from events.types import Event, blob_refs, version_of
+from events.types import Event, PostHocEvaluated, blob_refs, version_of
+from statemachine.posthoc import legal, session_of, stream_of
 
 if TYPE_CHECKING:
     from events.log import SqlLog
@@ -77,7 +79,7 @@ def verify(
     """
     if expected_head is not None and session is None:
         raise ValueError("expected_head belongs to one session: name it")
-    fold, blobs, found = legality or _machine(), _Blobs(log), 0
+    fold, blobs, found = legality or legal, _Blobs(log), 0
     findings: list[Finding] = []
     try:
         if session is None:
@@ -85,7 +87,7 @@ def verify(
             findings += (Finding("", None, "blob", message) for message in blobs.all())
         for name, rows in groupby(log.rows(session), key=lambda row: row[0]):
             found += 1
-            _Session(str(name), blobs, fold, expected_head, findings).read(rows)
+            _Session(log, str(name), blobs, fold, expected_head, findings).read(rows)
     except LogCorrupt as error:
         findings.append(Finding(session or "", None, "unreadable", str(error)))
         return findings
@@ -94,20 +96,14 @@ def verify(
     return findings
 
 
-def _machine() -> Legality:
-    from statemachine.posthoc import legal
-
-    return legal
-
-
 class _Session:
     """One pass over the rows of one session, which adds to `findings` as it goes."""
 
     def __init__(
-        self, session: str, blobs: _Blobs, legality: Legality, expected_head: str | None, findings: list[Finding]
+        self, log: SqlLog, session: str, blobs: _Blobs, legality: Legality, head: str | None, findings: list[Finding]
     ) -> None:
-        self._session, self._blobs, self._legality, self._expected_head = session, blobs, legality, expected_head
-        self._findings = findings
+        self._session, self._blobs, self._legality, self._expected_head = session, blobs, legality, head
+        self._log, self._findings = log, findings
         self._stream: list[tuple[datetime, Event]] = []
         self._whole = True
 
@@ -129,6 +125,7 @@ class _Session:
         if self._expected_head is not None and previous != self._expected_head:
             self._add(None, "head", f"the log ends with {previous}, not with the expected head {self._expected_head}")
         self._check_legality()
+        self._check_beside()
 
     def _add(self, seq: int | None, kind: Kind, message: str) -> None:
         self._findings.append(Finding(self._session, seq, kind, message))
@@ -143,8 +140,6 @@ class _Session:
             self._add(expected, "sequence", f"{lost} missing: the next one stored is event {at}")
 
     def _envelope(self, row: tuple[Any, ...], at: int) -> Envelope | None:
-        from events.log import envelope_of
-
         try:
             return envelope_of(row)
         except LogCorrupt as error:
@@ -184,6 +179,21 @@ class _Session:
         except Exception as error:  # whatever a fold raises on a corrupt stream is a finding
             seq = getattr(error, "seq", None)
             self._add(seq, "illegal", str(getattr(error, "message", None) or error or type(error).__name__))
+
+    def _check_beside(self) -> None:
+        """Evaluations made afterwards: of the session that the stream is named after, at a point that it was at."""
+        if self._legality is not legal:
+            return  # whoever brings another rule judges by that alone
+        made = [(seq, event) for seq, (_, event) in enumerate(self._stream) if isinstance(event, PostHocEvaluated)]
+        if not made:
+            return
+        known = {row[7] for row in self._log.rows(session_of(self._session))}
+        for seq, event in made:
+            if stream_of(event.of) != self._session:
+                self._add(seq, "illegal", f"{event.type} speaks of session {event.of} in the stream of another")
+            elif event.head not in known:
+                message = f"{event.type} speaks of another past of session {event.of}, or that one is not in the log"
+                self._add(seq, "illegal", message)
 
 
 class _Blobs:

@@ -21,6 +21,11 @@ def stream_of(session: str) -> str:
     return PREFIX + session
 
 
+def session_of(stream: str) -> str:
+    """The session that `stream` is named after."""
+    return stream.removeprefix(PREFIX)
+
+
 def is_posthoc(stream: str) -> bool:
     return stream.startswith(PREFIX)
 

@@ -114,7 +114,7 @@ class LogContract(ABC):
         put_blobs(log)
         record(log, session, legal_session()[:1])
         sealed = receipt_of(session, 1, log.head(session).hash, START)
-        assert log.adopt(list(log.read(session)), [], [sealed]) == 0
+        assert log.adopt(list(log.read(session)), [], [sealed]) == {session: 0}
         column = {"event": "type", "blob": "data", "meta": "value", "receipt": "document"}[table]
         refused = pytest.raises((LogCorrupt, LogUnavailable), match="append-only")
         with refused, log._database.writing() as connection:
@@ -145,9 +145,9 @@ class LogContract(ABC):
             record(source, session, legal_session())
             brought = list(source.read(session))
             sealed = [receipt_of(session, 7, brought[-1].hash, START)]
-            assert log.adopt(brought[:3], [TEXT], sealed) == 3
-            assert log.adopt(brought, [TEXT, b"more"], sealed) == 4
-            assert log.adopt(brought, [TEXT], sealed) == 0
+            assert log.adopt(brought[:3], [TEXT], sealed) == {session: 3}
+            assert log.adopt(brought, [TEXT, b"more"], sealed) == {session: 4}
+            assert log.adopt(brought, [TEXT], sealed) == {session: 0}
         assert list(log.read(session)) == brought
         assert [row[:2] for row in log.receipts(session)] == [(session, 7)]
         assert log.get(NOTE) == TEXT
