@@ -17,8 +17,8 @@ CANDIDATE_FIELDS = ("candidate", "base", "restored", "best")
 
 def candidates_of(event: BaseModel) -> tuple[str, ...]:
     """Digests of the candidates that `event` names, in the order of CANDIDATE_FIELDS."""
-    named = (getattr(event, name) for name in _fields(type(event)))
-    return tuple(digest for digest in named if isinstance(digest, str))
+    names = _fields(type(event))
+    return tuple([d for name in names if isinstance(d := getattr(event, name), str)]) if names else ()
 
 
 @cache

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -315,6 +316,5 @@ def _inode(path: Path) -> int | None:
         return -1
 
 
-def _text(data: bytes) -> str:
-    """Text columns that a fault made invalid UTF-8 must not stop `verify`: they read as escapes and match no hash."""
-    return data.decode("utf-8", "backslashreplace")
+#: Text columns that a fault made invalid UTF-8 must not stop `verify`: they read as escapes and match no hash.
+_text = methodcaller("decode", "utf-8", "backslashreplace")

@@ -9,20 +9,21 @@ The first event of a session has seq 0 and `previous` = GENESIS. Pure: nothing h
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import ValidationError
 
 from events.canonical import canonical, digest_of, payload_of
-from events.errors import EventUndecodable, LogCorrupt, NotCanonical
-from events.types import Event, adapter, version_of
+from events.errors import EventUndecodable, LogCorrupt, LogError, NotCanonical
+from events.types import Event, adapter, exact_types, version_of
 from events.upcast import upcast
 
 #: The form of `recorded_at`; `fromisoformat` then checks the ranges.
 _FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+
+_SORTED = orjson.OPT_SORT_KEYS
 
 Row = tuple[Any, ...]
 _TYPES = (str, int, str, str, int, bytes, str, str)
@@ -34,8 +35,7 @@ GENESIS = "sha256:" + "0" * 64
 FIRST = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """One event as it is stored. `payload` is canonical JSON; `recorded_at` is UTC, ISO-8601, microseconds, `Z`."""
 
     session: str
@@ -52,6 +52,23 @@ class Envelope:
         return decode(
             self.payload, self.type, self.version, f"event {self.seq} ({self.type}) of session {self.session}"
         )
+
+    def event_as_written(self) -> tuple[Event, bool]:
+        """The event, and whether the payload is what opmend writes of it. Raises as `event` does."""
+        if self.type in exact_types() and self.version == version_of(self.type):
+            try:
+                event: Event = adapter().validator.validate_json(self.payload, strict=True)
+                if event.type == self.type and orjson.dumps(orjson.loads(self.payload), option=_SORTED) == self.payload:
+                    return event, True
+            except ValueError:  # of pydantic or of orjson: the long way says what it is
+                pass
+        event = self.event()
+        try:
+            if self.version != version_of(self.type):  # old versions as JSON
+                return event, canonical(orjson.loads(self.payload)) == self.payload
+            return event, payload_of(event, only_set=True) == self.payload  # a value that pydantic converts shows
+        except (LogError, ValueError):
+            return event, False
 
     def verify_hash(self) -> bool:
         """Whether `hash` is what the other fields give."""
@@ -80,13 +97,13 @@ def envelope_of(row: Row) -> Envelope:
     """A raw row as an Envelope. Raises LogCorrupt when a column has a value of the wrong type."""
     if tuple(map(type, row)) != _TYPES:
         row = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
-        for name, value, kind in zip(Envelope.__slots__, row, _TYPES, strict=True):
+        for name, value, kind in zip(Envelope._fields, row, _TYPES, strict=True):
             if type(value) is not kind:
                 raise LogCorrupt(
                     f"event {row[1]} of session {row[0]}: column {name} holds a {type(value).__name__}, "
                     f"not a {kind.__name__}"
                 )
-    return Envelope(*row)
+    return Envelope._make(row)
 
 
 def seal(session: str, seq: int, event: Event, recorded_at: datetime, previous: str) -> Envelope:
@@ -122,7 +139,7 @@ def decode(payload: bytes, event_type: str, version: int, where: str = "the even
     """An event from stored bytes. `where` begins the message of the EventUndecodable that is raised when it is none."""
     try:
         if version == version_of(event_type):
-            event = adapter().validate_json(payload)
+            event: Event = adapter().validator.validate_json(payload)
         else:
             fields = orjson.loads(payload)
             if not isinstance(fields, dict):

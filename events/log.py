@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,7 +28,6 @@ from events.types import Event
 
 _COLUMNS = "session, seq, recorded_at, type, version, payload, previous, hash"
 _NAMES = tuple(_COLUMNS.split(", "))
-_values = attrgetter(*Envelope.__slots__)
 _TAIL = "SELECT seq, hash, type, recorded_at FROM event WHERE session = ? ORDER BY seq DESC LIMIT 1"
 _PUT = f"INSERT INTO event ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _CHUNK = 256
@@ -67,7 +65,7 @@ class SqlLog:
         with self._database.direct() as raw:
             if raw is not None:
                 envelope = self._next(session, event, recorded_at, raw.execute(_TAIL, (session,)).fetchone())
-                raw.execute(_PUT, _values(envelope))
+                raw.execute(_PUT, envelope)
         if raw is None:
             with self._database.writing() as connection:
                 tail = connection.execute(text(_TAIL.replace("?", ":session")), {"session": session}).first()
@@ -183,9 +181,12 @@ class SqlLog:
         where = "" if session is None else " WHERE session = :session"
         query = text(f"SELECT {_COLUMNS} FROM event{where} ORDER BY session, seq")
         with self._database.reading() as connection:
-            result = connection.execution_options(yield_per=_CHUNK).execute(
-                query, {"session": session} if where else {}
-            )
+            given = {"session": session} if where else {}
+            if self._database.path and connection.connection.driver_connection is not None:
+                raw: Any = connection.connection.driver_connection
+                yield from raw.execute(str(query), given)  # the same rows, without what SQLAlchemy makes of them
+                return
+            result = connection.execution_options(yield_per=_CHUNK).execute(query, given)
             if not self._database.memory:
                 for row in result:
                     yield tuple(row)
@@ -282,7 +283,7 @@ class SqlLog:
 
     def _insert(self, connection: Connection, envelope: Envelope) -> None:
         try:
-            connection.execute(insert(EVENT), dict(zip(_NAMES, _values(envelope), strict=True)))
+            connection.execute(insert(EVENT), dict(zip(_NAMES, envelope, strict=True)))
         except IntegrityError as error:
             raise LogBusy(
                 f"session {envelope.session} has moved on: another engine appended event {envelope.seq} just now. "

@@ -10,7 +10,7 @@ Adding an event or a field: docs/events.md. A field that is added needs a defaul
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -424,10 +424,32 @@ def adapter() -> TypeAdapter[Event]:
     return TypeAdapter(Event)
 
 
+@cache
+def exact_types() -> frozenset[str]:
+    """The types whose JSON is one to one with the event.
+
+    They hold texts, integers, truth values, null, and models, tuples and dicts of those; no floats and no free fields.
+    Read strictly, such a payload holds nothing that was converted (1 for 1.0, "NaN" for NaN, "7" for 7).
+    """
+    return frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]) if _exact(kind))
+
+
+def _exact(part: Any) -> bool:
+    if isinstance(part, type) and issubclass(part, BaseModel):
+        return all(_exact(info.annotation) for info in part.model_fields.values())
+    if get_origin(part) is Annotated:
+        return _exact(get_args(part)[0])
+    if get_origin(part) is Literal:
+        return all(type(word) is str for word in get_args(part))
+    return all(map(_exact, get_args(part))) if get_args(part) else part in _EXACT
+
+
+_EXACT = (str, int, bool, type(None), Ellipsis)
+
+
 def blob_refs(event: BaseModel) -> tuple[str, ...]:
     """The blobs an event names, in field order: the store must hold each of them."""
-    values = (getattr(event, name) for name in _blob_fields(type(event)))
-    return tuple(value for value in values if value is not None)
+    return tuple([v for name in _blob_fields(type(event)) if (v := getattr(event, name)) is not None])
 
 
 @cache

@@ -22,13 +22,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-import orjson
-
 from events.blobs import candidates_of, files_of
-from events.canonical import canonical, digest_of, payload_of
+from events.canonical import digest_of
 from events.envelope import FIRST, GENESIS, Envelope, envelope_of
 from events.errors import BlobMissing, BlobWithheld, LogCorrupt, LogError, LogTooNew, NoSuchSession
-from events.types import Event, PostHocEvaluated, blob_refs, version_of
+from events.types import Event, PostHocEvaluated, blob_refs
 from statemachine.posthoc import legal, session_of, stream_of
 
 if TYPE_CHECKING:
@@ -157,12 +155,12 @@ class _Session:
         except LogCorrupt as error:
             self._add(seq, "time", str(error))
         try:
-            event = envelope.event()
+            event, as_written = envelope.event_as_written()
         except (LogTooNew, LogCorrupt) as error:
             self._whole = False
             self._add(seq, "payload", str(error))
             return
-        if not _is_canonical(envelope, event):
+        if not as_written:
             self._add(seq, "canonical", f"the payload of {word} is not in canonical form: opmend did not write it so")
         for message in self._blobs.missing_of(event):
             self._add(seq, "blob", f"{word}: {message}")
@@ -215,9 +213,15 @@ class _Blobs:
             if not whole:
                 yield f"blob {digest} is not what its name says: it was changed after recording"
 
-    def missing_of(self, event: Event) -> Iterator[str]:
-        candidates = candidates_of(event)
-        for digest in blob_refs(event):
+    def missing_of(self, event: Event) -> Iterable[str]:
+        refs, faults = blob_refs(event), self._faults
+        candidates = candidates_of(event) if refs else ()
+        if not candidates and not any(faults.get(digest, digest) for digest in refs):
+            return ()  # all of them were looked up before, and none is a candidate with files of its own
+        return self._missing(refs, candidates)
+
+    def _missing(self, refs: tuple[str, ...], candidates: tuple[str, ...]) -> Iterator[str]:
+        for digest in refs:
             fault = self._fault(digest)
             if fault is not None:
                 yield fault
@@ -252,13 +256,3 @@ class _Blobs:
 
 def _word(row: tuple[Any, ...]) -> str:
     return str(row[3])
-
-
-def _is_canonical(envelope: Envelope, event: Event) -> bool:
-    """Old versions: as JSON. Today's: as the event, so that a value of a type pydantic would convert shows as well."""
-    try:
-        if envelope.version != version_of(envelope.type):
-            return canonical(orjson.loads(envelope.payload)) == envelope.payload
-        return payload_of(event, only_set=True) == envelope.payload
-    except (LogError, ValueError):
-        return False

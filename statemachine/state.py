@@ -37,7 +37,7 @@ from events.types import (
 from statemachine.machine import NEXT, TERMINAL, Status, move_of
 from statemachine.scoring import Score, improves, score
 
-Value = TypeVar("Value", "Attempt", "SessionState")
+Value = TypeVar("Value", "Attempt", "SessionState", "Tokens")
 
 
 def changed(value: Value, **fields: Any) -> Value:
@@ -92,13 +92,13 @@ class Tokens:
 
     def plus(self, turn: TurnTaken) -> Tokens:
         u = turn.usage
-        unknown = None in (u.input, u.output, u.cache_read, u.cache_write)
-        return Tokens(
-            self.input + (u.input or 0),
-            self.output + (u.output or 0),
-            self.cache_read + (u.cache_read or 0),
-            self.cache_write + (u.cache_write or 0),
-            self.unknown + unknown,
+        return changed(
+            self,
+            input=self.input + (u.input or 0),
+            output=self.output + (u.output or 0),
+            cache_read=self.cache_read + (u.cache_read or 0),
+            cache_write=self.cache_write + (u.cache_write or 0),
+            unknown=self.unknown + (None in (u.input, u.output, u.cache_read, u.cache_write)),
         )
 
     @property
@@ -158,7 +158,12 @@ def begin(event: Event, at: datetime) -> SessionState:
 
 
 def apply(state: SessionState, event: Event, at: datetime) -> SessionState:
-    """State after one more event. Raises IllegalTransition."""
+    """State after one more event; `state` stays what it was. Raises IllegalTransition."""
+    return _advance(changed(state), event, at)
+
+
+def _advance(state: SessionState, event: Event, at: datetime) -> SessionState:
+    """Move `state`, which nobody else has seen yet, on by one event, and return it. Raises IllegalTransition."""
     seq = state.length
     kind = type(event)
     if kind is SessionOpened:
@@ -169,66 +174,75 @@ def apply(state: SessionState, event: Event, at: datetime) -> SessionState:
     dest = NEXT.get((state.status, trigger, passed))
     if dest is None:
         raise IllegalTransition(seq, f"{event.type} is not allowed in state {state.status}")
-    gap = 0.0 if kind is SessionResumed else max(0.0, (at - state.last_at).total_seconds())
-    state = changed(state, status=dest, length=seq + 1, last_at=at, active_seconds=state.active_seconds + gap)
-    return _absorb(state, event, seq)
+    seconds = state.active_seconds
+    if kind is not SessionResumed:
+        seconds += max(0.0, (at - state.last_at).total_seconds())
+    state.__dict__.update(status=dest, length=seq + 1, last_at=at, active_seconds=seconds)
+    _absorb(state, event, seq)
+    return state
 
 
-def _absorb(state: SessionState, event: Event, seq: int) -> SessionState:
-    now = state.attempts[-1]
+def _absorb(state: SessionState, event: Event, seq: int) -> None:
+    now, put = state.attempts[-1], state.__dict__
     match event:
         case TurnStarted():  # most events of a session that talks: first, and nothing else is looked at
-            turns, talked = state.turns + 1, state.conversation_turns + 1
-            return changed(state, turns=turns, conversation_turns=talked, open_turn=event)
+            put["turns"] += 1
+            put["conversation_turns"] += 1
+            put["open_turn"] = event
         case TurnTaken():
-            return changed(state, tokens=state.tokens.plus(event), open_turn=None)
+            put["tokens"] = state.tokens.plus(event)
+            put["open_turn"] = None
         case PatchProposed():
             if event.attempt != now.number + 1:
                 raise IllegalTransition(seq, f"attempt {event.attempt} follows attempt {now.number}")
             attempt = Attempt(event.attempt, event.candidate, patch=event)
-            return changed(state, attempts=(*state.attempts, attempt), standing=event.candidate)
+            put.update(attempts=(*state.attempts, attempt), standing=event.candidate)
         case CompileFinished():
-            state = _amend(state, changed(_same(now, event, seq), compiled=event))
-            return state if event.passed else _settle(state)
+            _amend(state, changed(_same(now, event, seq), compiled=event))
+            if not event.passed:
+                _settle(state)
         case CompactEvaluated():
             _consistent(state, event, seq)
-            state = _amend(state, changed(_same(now, event, seq), compact=event))
-            return state if event.passed else _settle(state)
+            _amend(state, changed(_same(now, event, seq), compact=event))
+            if not event.passed:
+                _settle(state)
         case FullEvaluated():
             _consistent(state, event, seq)
-            return _settle(_amend(state, changed(_same(now, event, seq), full=event)))
+            _amend(state, changed(_same(now, event, seq), full=event))
+            _settle(state)
         case IntegrityJudged():
             if event.verdict == "clean" and any(e.outcome == "failed" for e in event.evidence):
                 raise IllegalTransition(seq, "a clean verdict with a failed check in its evidence")
-            state = _amend(state, changed(_same(now, event, seq), judged=event))
+            _amend(state, changed(_same(now, event, seq), judged=event))
             # A tainted candidate is never progress, whatever its numbers say.
             if event.verdict == "tainted" and state.current.improved:
-                state = changed(_amend(state, changed(state.current, improved=False)), fruitless=state.fruitless + 1)
-            return state
+                _amend(state, changed(state.current, improved=False))
+                put["fruitless"] += 1
         case CheckpointSaved():
             if not now.improved or now.tainted:
                 raise IllegalTransition(seq, f"attempt {now.number} is no improvement and cannot be a checkpoint")
-            state = _amend(state, changed(_same(now, event, seq), saved=True))
-            return changed(state, best=now.number, fruitless=0)
+            _amend(state, changed(_same(now, event, seq), saved=True))
+            put.update(best=now.number, fruitless=0)
         case RolledBack():
-            return changed(state, standing=event.restored, fruitless=0)
+            put.update(standing=event.restored, fruitless=0)
         case ForensicsRecorded():
-            return _amend(state, changed(now, forensics=event))
+            _amend(state, changed(now, forensics=event))
         case ConversationStarted():
-            return changed(state, conversations=state.conversations + 1, conversation_turns=0)
+            put["conversations"] += 1
+            put["conversation_turns"] = 0
         case KnowledgeRetrieved():
-            return changed(state, retrieved=(*state.retrieved, event))
+            put["retrieved"] = (*state.retrieved, event)
         case PatchRefused():
-            return changed(state, refusals=(*state.refusals, event))
+            put["refusals"] = (*state.refusals, event)
         case BudgetExhausted():
-            return changed(state, exhausted_bound=event)
+            put["exhausted_bound"] = event
         case SessionAccepted():
             _same(now, event, seq)
-            return changed(state, ended=event)
+            put["ended"] = event
         case SessionExhausted() | SessionAborted():
-            return changed(state, ended=event)
+            put["ended"] = event
         case _:
-            return state
+            pass
 
 
 def _consistent(state: SessionState, event: CompactEvaluated | FullEvaluated, seq: int) -> None:
@@ -256,25 +270,26 @@ def _same(
     return now
 
 
-def _amend(state: SessionState, attempt: Attempt) -> SessionState:
-    return changed(state, attempts=(*state.attempts[:-1], attempt))
+def _amend(state: SessionState, attempt: Attempt) -> None:
+    state.__dict__["attempts"] = (*state.attempts[:-1], attempt)
 
 
-def _settle(state: SessionState) -> SessionState:
+def _settle(state: SessionState) -> None:
     """The attempt's numbers are in: was it progress?"""
     now, best = state.current, state.best_attempt
     measured = now.compact is not None
     threshold = state.opened.configuration.bounds.progress
     better = measured and improves(now.score, best.score if best else None, now.full, threshold)
-    state = _amend(state, changed(now, improved=better))
-    return state if better else changed(state, fruitless=state.fruitless + 1)
+    _amend(state, changed(now, improved=better))
+    if not better:
+        state.__dict__["fruitless"] += 1
 
 
 def fold(events: Iterable[tuple[datetime, Event]]) -> SessionState:
     """State after all of a stream's events, in order. Raises IllegalTransition; ValueError on an empty stream."""
     state: SessionState | None = None
     for at, event in events:
-        state = begin(event, at) if state is None else apply(state, event, at)
+        state = begin(event, at) if state is None else _advance(state, event, at)
     if state is None:
         raise ValueError("an empty stream has no state")
     return state

@@ -6,7 +6,6 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import astuple
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -55,7 +54,7 @@ def write_log(path: Path, sessions: int, turns: int, attempts: int) -> SqlLog:
                 envelope = seal(f"session{number:05d}", seq, event, moment, previous)
                 previous = envelope.hash
                 columns = "session, seq, recorded_at, type, version, payload, previous, hash"
-                connection.execute(f"INSERT INTO event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(envelope))
+                connection.execute(f"INSERT INTO event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", envelope)
     connection.close()
     return log
 

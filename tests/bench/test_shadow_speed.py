@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import astuple
 from datetime import timedelta
 from time import perf_counter, process_time
 from typing import Any
@@ -133,7 +132,7 @@ def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
                 moment = samples.START + timedelta(seconds=seq)
                 envelope = seal(f"session{number:05d}", seq, event, moment, previous)
                 previous = envelope.hash
-                rows.append(astuple(envelope))
+                rows.append(envelope)
             columns = "session, seq, recorded_at, type, version, payload, previous, hash"
             connection.executemany(f"INSERT INTO event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
     connection.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def test_the_hash_is_the_documented_one() -> None:
 @pytest.mark.parametrize("field", ["session", "recorded_at", "type", "previous", "hash"])
 def test_a_change_of_any_field_breaks_the_hash(field: str) -> None:
     good = seal("s", 0, every_event()[-1], START, GENESIS)
-    fields = {name: getattr(good, name) for name in Envelope.__slots__}
+    fields = good._asdict()
     assert not Envelope(**{**fields, field: fields[field] + "x"}).verify_hash()
     assert not Envelope(**{**fields, "seq": 1}).verify_hash()
     assert not Envelope(**{**fields, "version": 2}).verify_hash()
@@ -195,3 +196,53 @@ def _same(left: float, right: float) -> bool:
     return (math.isnan(left) and math.isnan(right)) or (
         left == right and math.copysign(1, left) == math.copysign(1, right)
     )
+
+
+# ---------------------------------------------------------------- the short way to the same answer
+
+
+def _twisted(payload: bytes) -> Iterator[bytes]:
+    """The payload, and what a writer that is not opmend might have made of it."""
+    fields = orjson.loads(payload)
+    yield payload
+    yield payload + b" "
+    yield payload.replace(b'","', b'", "', 1)
+    yield orjson.dumps(dict(reversed(fields.items())))
+    yield orjson.dumps({**fields, "surplus": 1}, option=orjson.OPT_SORT_KEYS)
+    yield b'{"type":"' + fields["type"].encode() + b'",' + payload[1:]
+    yield from (payload[:at] + payload[at + 1 :] for at in range(0, len(payload), 7))
+    for name, value in fields.items():
+        yield orjson.dumps({key: fields[key] for key in fields if key != name}, option=orjson.OPT_SORT_KEYS)
+        for other in (None, True, 1, 1.0, -0.0, 2**63, "1", "true", "NaN", "", [], {}, [value], str(value), "\x7fé"):
+            yield orjson.dumps({**fields, name: other}, option=orjson.OPT_SORT_KEYS)
+        number = orjson.dumps({**fields, name: 1}, option=orjson.OPT_SORT_KEYS)
+        for text in (b"1.0", b"1e0", b"-0", b"01", b"1" + b"0" * 30, b'"\\u0031"', b'"\\ud800"', b'"\xff"', b"1 "):
+            yield number.replace(b'"%b":1' % name.encode(), b'"%b":%b' % (name.encode(), text), 1)
+
+
+@pytest.mark.parametrize("event", every_event(), ids=lambda event: event.type)
+def test_what_is_read_as_it_was_written_is_what_would_be_written_of_it(event: t.Event) -> None:
+    good = seal("s", 0, event, START, GENESIS)
+    seen = set()
+    for payload in _twisted(good.payload):
+        envelope = good._replace(payload=payload)
+        try:
+            wanted: Any = envelope.event()
+        except EventUndecodable:
+            with pytest.raises(EventUndecodable):
+                envelope.event_as_written()
+            continue
+        try:
+            same = payload_of(wanted, only_set=True) == payload
+        except NotCanonical:
+            same = False
+        read, as_written = envelope.event_as_written()
+        assert (repr(read), as_written) == (repr(wanted), same), payload
+        seen.add(as_written)
+    assert seen == {True, False}
+
+
+def test_no_type_with_a_number_that_may_have_two_forms_is_read_the_short_way() -> None:
+    short = t.exact_types()
+    assert short >= {"TurnStarted", "TurnTaken", "PatchProposed", "IntegrityJudged"}
+    assert not short & {"SessionOpened", "FullEvaluated", "CompileFinished", "ProbePlanned", "ForensicsRecorded"}

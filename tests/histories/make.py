@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import closing
-from dataclasses import astuple
 from datetime import timedelta
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def write(path: Path, streams: dict[str, list[t.Event]], version: int = schema.S
             for seq, event in enumerate(events):
                 envelope = seal(session, seq, event, START + timedelta(seconds=seq), previous)
                 previous = envelope.hash
-                past.execute(f"INSERT INTO event ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(envelope))
+                past.execute(f"INSERT INTO event ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", envelope)
             heads[session] = previous
     return heads
 

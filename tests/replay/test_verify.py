@@ -6,7 +6,6 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +186,7 @@ def test_a_payload_that_opmend_would_not_write_so_is_named(path: Path, log: SqlL
     for payload in (good.payload.replace(b'":', b'": ', 1), good.payload.replace(b'"count":1', b'"count":"1"', 1)):
         assert payload != good.payload
         digest = chain_hash("s", 0, good.recorded_at, good.type, good.version, payload, GENESIS)
-        forged = replace(good, payload=payload, hash=digest)
+        forged = good._replace(payload=payload, hash=digest)
         assert forged.verify_hash()
         past.execute("UPDATE event SET payload = ?, hash = ? WHERE session = 's' AND seq = 0", (payload, digest))
         assert kinds(verify(log, "s", legality=list)) == {("s", 0, "canonical"), ("s", 1, "link")}
