@@ -22,8 +22,9 @@ KEY = click.option("--key", type=FILE, help="Sign with this Ed25519 private key 
 @KEY
 @click.option("--out", type=FILE, help="Write the receipt here instead of to stdout.")
 @LOG
+@JSON
 @click.pass_context
-def seal(ctx: click.Context, session: str, key: Path | None, out: Path | None, log_url: str) -> None:
+def seal(ctx: click.Context, session: str, key: Path | None, out: Path | None, log_url: str, as_json: bool) -> None:
     """Print a receipt of SESSION (an id, its beginning, or `last`): length, head, outcome, time; one line of JSON.
 
     Keep it where the log's keeper cannot write: `opmend verify --receipt FILE` then shows when the end of the session
@@ -37,12 +38,15 @@ def seal(ctx: click.Context, session: str, key: Path | None, out: Path | None, l
     with open_log(log_url) as log:
         receipt, findings = run(log, resolve(log, session), datetime.now(UTC), key=key)
     if receipt is None:
-        show_findings(findings, as_json=False)
+        show_findings(findings, as_json)
         ctx.exit(3)
     if out is None:
         click.echo(receipt.document)
     else:
         out.write_bytes(receipt.document + b"\n")
+        if as_json:
+            dump({"file": str(out), **receipt.model_dump()})
+            return
         click.echo(
             f"sealed {receipt.session}: {receipt.length} events, head {receipt.head}, written to {out}", err=True
         )

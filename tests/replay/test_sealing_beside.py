@@ -101,3 +101,14 @@ def test_another_stream_beside_refuses_the_whole_import(opmend: Opmend, log: Sql
         done = opmend("import", tmp_path / "f", "--log", tmp_path / "new.db")
         assert (done.code, f"session {BESIDE}" in done.err) == (3, True)
         assert target.sessions() == [BESIDE]
+
+
+def test_seal_speaks_json_like_every_command(opmend: Opmend, log: SqlLog, tmp_path: Path) -> None:
+    done = opmend("seal", "good", "--out", tmp_path / "receipt", "--json")
+    assert (done.code, done.last["file"], done.last["length"]) == (0, str(tmp_path / "receipt"), 7)
+    assert opmend("seal", "good", "--json").last["head"] == done.last["head"]
+    assert opmend("verify", "--receipt", tmp_path / "receipt").code == 0
+    with closing(raw(tmp_path / "log.db")) as past:
+        past.execute("UPDATE event SET version = 2 WHERE session = 'good' AND seq = 6")
+    refused = opmend("seal", "good", "--json")
+    assert (refused.code, refused.lines[0]["session"], refused.lines[0]["seq"]) == (3, "good", 6)
