@@ -118,14 +118,16 @@ def _agreement(world: World, bounds: Bounds, names: list[str]) -> None:
 def passes(world: World, state: SessionState) -> bool:
     """Pass@1 of the accepted candidate by a session of its own that has it as its near-miss, under all rules."""
     from statemachine.evaluate import evaluate
+    from statemachine.findings import findings_policy
     from statemachine.integrity.judge import judge
     from statemachine.tolerance import policy
 
     world.compact_only = False
     now = state.current
     assert now.compiled is not None
+    findings = findings_policy(state.opened.configuration)
     memory = [
-        evaluate(world, world, _Digest(now.candidate), which, 7, policy("cann-ecosystem/1"), ("gm-race",))  # type: ignore[arg-type]
+        evaluate(world, world, _Digest(now.candidate), which, 7, policy("cann-ecosystem/1"), findings)  # type: ignore[arg-type]
         for which in ("compact", "full")
     ]
     verdict, _, _ = judge(

@@ -14,6 +14,7 @@ from events.log import SqlLog
 from events.types import PostHocEvaluated, SessionOpened
 from replay.verify import verify
 from statemachine.evaluate import Evaluation, evaluate
+from statemachine.findings import findings_policy
 from statemachine.ports import BuildOutcome
 from statemachine.sources import load
 from statemachine.tolerance import policy
@@ -40,8 +41,8 @@ class Bench:
         return self.world.build(None, load(self.log, candidate), 3)
 
     def evaluate(self, handle: Any, which: Any) -> Evaluation:
-        blocking = self.opened.configuration.blocking_findings
-        return evaluate(self.world, self.world, handle, which, 7, policy("cann-ecosystem/1"), blocking)
+        findings = findings_policy(self.opened.configuration)
+        return evaluate(self.world, self.world, handle, which, 7, policy("cann-ecosystem/1"), findings)
 
 
 def executes(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
