@@ -19,12 +19,10 @@ from replay.shadow.record import Record
 from statemachine.consequences import judgement
 from statemachine.decide import Action
 from statemachine.engine import Engine, Ports
-from statemachine.findings import FindingsPolicy
 from statemachine.state import SessionState
 from tests.statemachine.rehearsal import Memory, Odds, World, read_once
 
 WORLDS = int(os.environ.get("OPMEND_SHADOW_WORLDS", "40"))
-GATE = FindingsPolicy("rehearsal/1", ("gm-race",))
 AS_RECORDED = Policy()
 SINGLE = (
     "no-full-eval", "no-anti-cheat", "attempts=0", "attempts=1", "attempts=2", "attempts=3", "attempts=6", "turns=2",
@@ -120,14 +118,16 @@ def _agreement(world: World, bounds: Bounds, names: list[str]) -> None:
 def passes(world: World, state: SessionState) -> bool:
     """Pass@1 of the accepted candidate by a session of its own that has it as its near-miss, under all rules."""
     from statemachine.evaluate import evaluate
+    from statemachine.findings import findings_policy
     from statemachine.integrity.judge import judge
     from statemachine.tolerance import policy
 
     world.compact_only = False
     now = state.current
     assert now.compiled is not None
+    findings = findings_policy(state.opened.configuration)
     memory = [
-        evaluate(world, world, _Digest(now.candidate), which, 7, policy("cann-ecosystem/1"), GATE)  # type: ignore[arg-type]
+        evaluate(world, world, _Digest(now.candidate), which, 7, policy("cann-ecosystem/1"), findings)  # type: ignore[arg-type]
         for which in ("compact", "full")
     ]
     verdict, _, _ = judge(

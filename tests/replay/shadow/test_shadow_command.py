@@ -41,8 +41,8 @@ class Bench:
         return self.world.build(None, load(self.log, candidate), 3)
 
     def evaluate(self, handle: Any, which: Any) -> Evaluation:
-        rule = findings_policy(self.opened.configuration)
-        return evaluate(self.world, self.world, handle, which, 7, policy("cann-ecosystem/1"), rule)
+        findings = findings_policy(self.opened.configuration)
+        return evaluate(self.world, self.world, handle, which, 7, policy("cann-ecosystem/1"), findings)
 
 
 def executes(monkeypatch: pytest.MonkeyPatch, world: World) -> None:

@@ -1,4 +1,4 @@
-"""Builds the runtime library and the test kernels once per session with the host's g++."""
+"""The runtime library and the test kernels, compiled with the host's g++ where they are not in the tests' cache."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from tests.adapters.ascendc.device.harness import Device
 
 
 @pytest.fixture(scope="session")
-def build_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def device_session(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Device:
     if shutil.which("g++") is None:
         pytest.skip("the embedded device needs g++")
-    return tmp_path_factory.mktemp("device")
-
-
-@pytest.fixture(scope="session")
-def device_session(build_dir: Path) -> Device:
-    return Device(build_dir)
+    return Device(cache / "device", tmp_path_factory.mktemp("device"))
 
 
 @pytest.fixture

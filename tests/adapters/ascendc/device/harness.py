@@ -6,6 +6,7 @@ Kernels are compiled with the flags the toolchain uses. A library is loaded once
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import subprocess
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapters.ascendc.cpu.cache import digest_of, digest_tree
 from adapters.ascendc.cpu.compiler import find_compiler
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -59,17 +61,31 @@ class Report:
 
 
 class Device:
-    """The runtime library and the kernels compiled against it in `folder`."""
+    """The runtime library and the kernels compiled against it, kept in `cache` by the content of all they are made of:
+    the workers of a test run, and later runs, compile each once."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, cache: Path, folder: Path) -> None:
+        self._cache, self._folder = cache, folder
         self._kernels: dict[tuple[str, int], ctypes.CDLL] = {}
-        library = folder / "libopmend_rt.so"
+        self._sources = digest_tree(CPU / "include", CPU / "runtime", KERNELS)
         runtime = CPU / "runtime"
-        self._compile([str(runtime / "opmend_rt.cpp"), "-I", str(runtime), "-ldl"], library)
-        self.runtime = ctypes.CDLL(str(library))
+        self._library = self._made(
+            "libopmend_rt.so", [str(runtime / "opmend_rt.cpp"), "-I", str(runtime), "-ldl"], None
+        )
+        self.runtime = ctypes.CDLL(str(self._library))
         self.runtime.opmend_report_json.restype = ctypes.c_char_p
         self.runtime.opmend_gm_register.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+
+    def _made(self, name: str, arguments: Sequence[str], level: int | None) -> Path:
+        target = self._cache / digest_of([self._sources, *flags(level), *arguments])[:20] / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (target.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                fresh = target.with_suffix(".new")
+                self._compile(arguments, fresh, level)
+                fresh.rename(target)
+        return target
 
     def _compile(self, arguments: Sequence[str], output: Path, level: int | None = None) -> None:
         command = ["g++", *flags(level), "-shared", "-I", str(CPU / "include"), *arguments, "-o", str(output)]
@@ -86,17 +102,19 @@ class Device:
         assert done.returncode != 0, "the source compiles"
         return done.stderr
 
+    def _linked(self, source: Path) -> list[str]:
+        folder = self._library.parent
+        return [str(source), "-L", str(folder), "-lopmend_rt", f"-Wl,-rpath,{folder}"]
+
     def compile_library(self, source: Path, output: Path, level: int = 3) -> None:
         """A kernel library at a check level, linked against the runtime."""
-        link = ["-L", str(self._folder), "-lopmend_rt", f"-Wl,-rpath,{self._folder}"]
-        self._compile([str(source), *link], output, level)
+        self._compile(self._linked(source), output, level)
 
     def kernels(self, name: str, level: int = 3) -> ctypes.CDLL:
         """The library of kernels/<name>.cpp at a check level."""
         key = (name, level)
         if key not in self._kernels:
-            output = self._folder / f"{name}{level}.so"
-            self.compile_library(KERNELS / f"{name}.cpp", output, level)
+            output = self._made(f"{name}{level}.so", self._linked(KERNELS / f"{name}.cpp"), level)
             self._kernels[key] = ctypes.CDLL(str(output))
         return self._kernels[key]
 
