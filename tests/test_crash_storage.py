@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -17,9 +16,8 @@ from replay.history import History, read_history
 from replay.verify import verify
 from tests.conftest import ROOT
 from tests.events.samples import legal_session
+from tests.postgres import CTL, URL, alone
 from tests.tiny import ALIGNED_ONLY, KERNEL, write_task
-
-POSTGRES, CTL = os.environ.get("OPMEND_TEST_POSTGRES", ""), os.environ.get("OPMEND_TEST_POSTGRES_CTL", "")
 
 
 def lead(log: object, cache: Path, task: Path, after: int, fault: str, session: str = "s") -> tuple[int, str]:
@@ -71,17 +69,22 @@ def test_a_log_that_fails_under_a_session_can_be_resumed(
 
 @pytest.mark.skipif(not CTL, reason="run it as `.ci/postgres pytest ...`, which says how to stop the server")
 def test_a_server_that_is_stopped_and_started_under_a_session(task: Path, cache: Path) -> None:
+    with alone():
+        stopped_and_started(task, cache)
+
+
+def stopped_and_started(task: Path, cache: Path) -> None:
     session = f"stopped-{uuid.uuid4().hex}"
-    code, message = lead(POSTGRES, cache, task, 4, "server-stopped", session)
+    code, message = lead(URL, cache, task, 4, "server-stopped", session)
     try:
         assert (code, "Check the server" in message) == (5, True), message
-        code, message = lead(POSTGRES, cache, task, 0, "none", session)
+        code, message = lead(URL, cache, task, 0, "none", session)
         assert (code, "Check the server" in message) == (5, True), message
     finally:
         start = shlex.split(CTL)
         subprocess.run([*start, "-o", _socket(), "start"], cwd="/", check=True, stdout=subprocess.DEVNULL)
-    assert lead(POSTGRES, cache, task, 0, "none", session) == (0, "")
-    with SqlLog(POSTGRES) as log:
+    assert lead(URL, cache, task, 0, "none", session) == (0, "")
+    with SqlLog(URL) as log:
         ended = read_history(log, session)
         assert ended.state.outcome == "accepted"
         assert story(ended).count("SessionAccepted") == story(ended).count("PatchProposed") == 1
@@ -89,7 +92,7 @@ def test_a_server_that_is_stopped_and_started_under_a_session(task: Path, cache:
 
 
 def _socket() -> str:
-    return f"-c listen_addresses= -c unix_socket_directories={POSTGRES.rpartition('host=')[2]}"
+    return f"-c listen_addresses= -c unix_socket_directories={URL.rpartition('host=')[2]}"
 
 
 APPEND_WITHIN = """

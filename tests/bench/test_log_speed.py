@@ -20,6 +20,7 @@ from events.envelope import GENESIS, seal
 from events.log import SqlLog
 from replay.history import read_history
 from replay.verify import verify
+from statemachine.state import fold
 from tests.bench.conftest import Timed
 from tests.events import samples
 from tests.replay.streams import llm_session
@@ -38,6 +39,16 @@ def evaluation() -> t.Event:
     return t.CompactEvaluated(
         attempt=0, candidate=samples.CANDIDATE, tolerance="cann-ecosystem/1", passed=False, cases=cases
     )
+
+
+def beginning() -> list[t.Event]:
+    """What comes before `evaluation` in a session whose compact set has four cases. The fold takes all three."""
+    opened = samples.opened()
+    four = opened.task.compact.model_copy(update={"count": 4})
+    opened = opened.model_copy(update={"task": opened.task.model_copy(update={"compact": four})})
+    events = [opened, t.CompileFinished(attempt=0, candidate=samples.CANDIDATE, passed=True, log=samples.NOTE)]
+    assert fold((samples.START, event) for event in [*events, evaluation()]).status == "rejected"
+    return events
 
 
 def write_log(path: Path, sessions: int, turns: int, attempts: int) -> SqlLog:
@@ -100,7 +111,8 @@ def test_raw_append(timed: Timed, tmp_path: Path) -> None:
 def test_durable_append(timed: Timed, tmp_path: Path) -> None:
     event = evaluation()
     with SqlLog(tmp_path / "log.db") as log:
-        log.append("session", samples.opened(), samples.START)
+        for begun in beginning():
+            log.append("session", begun, samples.START)
         what = "SqlLog.append"
         timed(APPEND, what, lambda: log.append("session", event, samples.START), unit="event", rounds=600)
         assert log.head("session").verify_hash()

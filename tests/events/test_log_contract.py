@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -25,8 +24,7 @@ from events.schema import triggers
 from replay.history import read_history
 from replay.verify import verify
 from tests.events.samples import NOTE, START, TEXT, every_event, legal_session, put_blobs, record
-
-POSTGRES = os.environ.get("OPMEND_TEST_POSTGRES", "")
+from tests.postgres import URL, alone
 
 
 class LogContract(ABC):
@@ -180,7 +178,12 @@ class TestSqliteMemory(LogContract):
         return SqlLog.in_memory(str(tmp_path))
 
 
-@pytest.mark.skipif(not POSTGRES, reason="set OPMEND_TEST_POSTGRES to the URL of an empty database, see .ci/postgres")
+@pytest.mark.skipif(not URL, reason="set OPMEND_TEST_POSTGRES to the URL of an empty database, see .ci/postgres")
 class TestPostgres(LogContract):
+    @pytest.fixture(autouse=True)
+    def _alone(self) -> Iterator[None]:
+        with alone():
+            yield
+
     def another(self, tmp_path: Path) -> SqlLog:
-        return SqlLog(POSTGRES)
+        return SqlLog(URL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -13,11 +13,17 @@ from events.log import SqlLog
 from events.schema import SCHEMA_VERSION, tables
 from replay.verify import verify
 from tests.events.samples import START, legal_session, put_blobs
+from tests.postgres import URL, alone
 
-URL = os.environ.get("OPMEND_TEST_POSTGRES", "")
 server = pytest.mark.skipif(
     not URL, reason="set OPMEND_TEST_POSTGRES to the URL of an empty database, see .ci/postgres"
 )
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> Iterator[None]:
+    with alone():
+        yield
 
 
 @server
