@@ -11,6 +11,7 @@ from events.envelope import Envelope
 from events.errors import LogCorrupt, LogError
 from events.log import SqlLog
 from events.types import Event
+from replay.bulk import no_collection
 from statemachine.posthoc import is_posthoc
 from statemachine.state import IllegalTransition, SessionState, fold
 
@@ -35,10 +36,11 @@ class History:
 
 def read_history(log: SqlLog, session: str) -> History:
     """Read and fold one session. Raises NoSuchSession; LogCorrupt when the stream is not a legal session."""
-    envelopes = tuple(log.read(session))
-    events = tuple(envelope.event() for envelope in envelopes)
     try:
-        state = fold((envelope.time, event) for envelope, event in zip(envelopes, events, strict=True))
+        with no_collection():
+            envelopes = tuple(log.read(session))
+            events = tuple(envelope.event() for envelope in envelopes)
+            state = fold((envelope.time, event) for envelope, event in zip(envelopes, events, strict=True))
     except IllegalTransition as error:
         raise LogCorrupt(f"session {session}: {error}; run `opmend verify {session}`") from error
     return History(session, envelopes, events, state)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from events.blobs import candidates_of, files_of
@@ -27,6 +28,7 @@ from events.canonical import digest_of
 from events.envelope import FIRST, GENESIS, Envelope, envelope_of
 from events.errors import BlobMissing, BlobWithheld, LogCorrupt, LogError, LogTooNew, NoSuchSession
 from events.types import Event, PostHocEvaluated, blob_refs
+from replay.bulk import no_collection
 from statemachine.posthoc import legal, session_of, stream_of
 
 if TYPE_CHECKING:
@@ -83,9 +85,10 @@ def verify(
         if session is None:
             findings += (Finding("", None, "schema", message) for message in log.faults())
             findings += (Finding("", None, "blob", message) for message in blobs.all())
-        for name, rows in groupby(log.rows(session), key=lambda row: row[0]):
-            found += 1
-            _Session(log, str(name), blobs, fold, expected_head, findings).read(rows)
+        with no_collection():
+            for name, rows in groupby(log.rows(session), key=itemgetter(0)):
+                found += 1
+                _Session(log, str(name), blobs, fold, expected_head, findings).read(rows)
     except LogCorrupt as error:
         findings.append(Finding(session or "", None, "unreadable", str(error)))
         return findings
