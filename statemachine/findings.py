@@ -13,7 +13,7 @@ from events.types import Configuration, SanitizerFinding
 #: On hardware these are luck, whatever the numbers say.
 _BLOCKING = ("deadlock", "gm-out-of-bounds", "gm-race", "pipe-hazard", "ub-out-of-bounds", "ub-uninitialised")
 #: Kinds that the device can follow: they do no harm where their data stay in scratch memory.
-_FOLLOWED = ("gm-out-of-bounds", "gm-race", "ub-uninitialised")
+_FOLLOWED = ("gm-out-of-bounds", "ub-uninitialised")
 _OTHERS = (
     "api-misuse", "cross-granule", "gm-padding", "queue-leak", "queue-misuse", "ub-capacity", "ub-misaligned",
 )  # fmt: skip

@@ -1,5 +1,5 @@
-// Bytes of global memory that hold nothing a kernel may rely on: stored from UB bytes that were never written, or by
-// cores that raced for them. They go with the data: a copy into UB takes the mark along, a proper store ends it.
+// Bytes of global memory that hold nothing a kernel may rely on: stored from UB bytes that were never written. They go
+// with the data: a copy into UB takes the mark along, a proper store ends it.
 //
 // What is still marked when the candidate is done is held against the tensors it returned: a finding whose data ended
 // in scratch memory only is worth a warning, not a rejection. Part of the one translation unit opmend_rt.cpp.
@@ -14,8 +14,6 @@
 #include "findings.h"
 
 namespace opmend {
-
-constexpr uint8_t kRacy = 0xf0;  ///< shadow of UB bytes that another core may be writing; beside written and filler
 
 bool g_dubious = false;
 
@@ -126,24 +124,24 @@ struct Unwritten {
     std::string text;
 };
 
-/// Of `bytes` bytes of UB at least one is neither written nor racy. Filler of a known value is a kind of its own.
+/// Of `bytes` bytes of UB at least one was never written. Filler of a known value is a kind of its own.
 Unwritten unwritten(const uint8_t *address, size_t bytes)
 {
     const uint8_t *state = g_core->shadow + (address - g_core->ub);
     size_t first = 0;
-    while (first + 1 < bytes && (state[first] == 0xff || state[first] == kRacy)) {
+    while (first + 1 < bytes && state[first] == kWritten) {
         ++first;
     }
     uint8_t all = 0xff;
     for (size_t at = first; at < bytes; ++at) {
-        all = static_cast<uint8_t>(all & (state[at] == kRacy ? 0xff : state[at]));
+        all = static_cast<uint8_t>(all & state[at]);
     }
     const std::string which = rt::format("byte %zu of the %zu used ", first, bytes);
     if (all == kDummy) {
         return {"ub-filler",
                 which + "is DataCopyPad's filler, the first element of its block once more, or computed from it"};
     }
-    const bool filler = (state[first] & 0x0f) == kFiller;
+    const bool filler = (state[first] & kFiller) == kFiller;
     return {"ub-uninitialised",
             which + (filler ? "is only filler (DataCopyPad's padding or memory past a tensor), or computed from it"
                             : "was never written, or computed from such a byte")};

@@ -121,7 +121,10 @@ void record(const char *kind, const char *api, const std::string &message, std::
             return;
         }
     }
-    if (findings.size() >= kMaxFindings) {
+    // The first of its kind is always kept: hundreds of warnings do not hide a kind that fails a candidate.
+    const auto first = std::find_if(findings.begin(), findings.end(), [&](const Finding &f) { return f.kind == kind; });
+    if (first != findings.end() && findings.size() >= kMaxFindings) {
+        first->followed &= followed;
         ++findings_dropped;
         return;
     }

@@ -40,7 +40,6 @@ struct Tensor {
 
 std::map<uintptr_t, Tensor> tensors;  // by base address, never overlapping
 uint32_t epoch = 0;
-std::vector<std::pair<size_t, size_t>> racy;  // of the access that is being checked: offsets that others fight for
 
 Tensor *tensor_at(uintptr_t address)
 {
@@ -83,8 +82,7 @@ size_t first_change(const uint8_t *data, const uint8_t *memory, size_t from, siz
 
 /// Two cores must not touch the same byte between two SyncAll unless both only read, both add atomically, or the
 /// second stores what is there already (the usual way to let tail tiles overlap).
-void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const uint8_t *data, bool follows,
-                const char *api)
+void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const uint8_t *data, const char *api)
 {
     const bool atomic = write && g_core->atomic != Atomic::None;
     const Touch now = touch_now(atomic);
@@ -102,17 +100,12 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
                     return;
                 }
             }
-            if (other_wrote) {
-                racy.emplace_back(at, to);
-            }
             if (found) {
                 return;
             }
             found = true;
             const std::string who = seen.core == kManyCores ? "several cores" : "core " + std::to_string(seen.core - 1);
-            // A store after somebody's read: what was read is gone its way already.
-            (follows && other_wrote ? report_followed : report_lost)(
-                       "gm-race", api,
+            report_lost("gm-race", api,
                        rt::format("%s of byte %zu of a %zu-byte tensor on core %d conflicts with a %s by %s that no "
                                   "SyncAll separates; the order is not defined on the device",
                                   write ? "write" : "read", at, tensor.bytes, g_core->index,
@@ -188,7 +181,6 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
     const auto at = reinterpret_cast<uintptr_t>(address);
     const bool write = access == GmAccess::Write || access == GmAccess::ScalarWrite;
     const bool follows = g_core->level >= 2 && access != GmAccess::Read && access != GmAccess::ScalarRead;
-    racy.clear();
     Tensor *tensor = tensor_at(at);
     size_t allowed = bytes;
     if (tensor == nullptr || at + bytes > tensor->base + tensor->bytes) {
@@ -204,7 +196,7 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
     }
     const size_t offset = at - tensor->base;
     if (g_core->level >= 3) {
-        check_race(*tensor, offset, allowed, write, static_cast<const uint8_t *>(data), follows, api);
+        check_race(*tensor, offset, allowed, write, static_cast<const uint8_t *>(data), api);
         if (write) {
             check_lines(*tensor, offset, allowed, access == GmAccess::ScalarWrite, api);
         }
@@ -218,12 +210,6 @@ size_t rt::gm_access(const void *address, size_t bytes, GmAccess access, const v
         } else if (!write && !follows) {
             tensor->dubious.inspect(offset, offset + allowed, [](size_t, size_t, uint8_t) { dubious_lost = true; });
         }
-    }
-    for (const auto &[from, to] : racy) {
-        if (write) {
-            tensor->dubious.add(from, to, kRacy);
-        }
-        g_dubious = true;
     }
     return allowed;
 }
@@ -244,25 +230,15 @@ void rt::gm_load_marks(const uint8_t *from, const uint8_t *to, size_t bytes)
         }
     };
     tensor->dubious.inspect(offset, offset + bytes, set);
-    for (const auto &[begin, end] : racy) {
-        set(begin, end, kRacy);
-    }
 }
 
 void rt::gm_store_marks(const char *api, const uint8_t *to, const uint8_t *from, size_t bytes, size_t allowed)
 {
     Tensor *tensor = tensor_at(reinterpret_cast<uintptr_t>(to));
     const uint8_t *shadow = g_core->shadow + (from - g_core->ub);
-    bool only_racy = true;
-    for (size_t i = 0; i < bytes; ++i) {
-        only_racy &= shadow[i] == 0xff || shadow[i] == kRacy;
-    }
-    if (!only_racy) {
-        const Unwritten found = unwritten(from, bytes);
-        record_here(found.kind, api, found.text, __builtin_return_address(0), tensor != nullptr);
-    }
+    const Unwritten found = unwritten(from, bytes);
+    record_here(found.kind, api, found.text, __builtin_return_address(0), tensor != nullptr);
     if (tensor == nullptr) {
-        dubious_lost |= only_racy;
         return;
     }
     const size_t offset = reinterpret_cast<uintptr_t>(to) - tensor->base;

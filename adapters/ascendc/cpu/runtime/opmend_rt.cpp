@@ -177,6 +177,17 @@ OPMEND_API void opmend_reset(void)
     last_error.clear();
 }
 
+/// The host copies bytes that a kernel may have marked: from here on nobody can tell where they go.
+OPMEND_API void opmend_gm_taken(const void *from, uint64_t nbytes)
+{
+    using namespace opmend;
+    const auto at = reinterpret_cast<uintptr_t>(from);
+    if (const Tensor *tensor = tensor_at(at)) {
+        const size_t offset = at - tensor->base;
+        tensor->dubious.inspect(offset, offset + nbytes, [](size_t, size_t, uint8_t) { dubious_lost = true; });
+    }
+}
+
 /// Names the exact extent of one tensor. A later call for overlapping memory replaces the earlier one (the allocator
 /// has reused it). A size of 0 only forgets.
 OPMEND_API void opmend_gm_register(const void *base, uint64_t nbytes)

@@ -124,11 +124,6 @@ void rt::ub_misaligned(const char *api, const uint8_t *address, unsigned alignme
 
 void rt::ub_uninitialised(const char *api, const uint8_t *address, size_t bytes)
 {
-    const uint8_t *state = g_core->shadow + (address - g_core->ub);
-    if (std::all_of(state, state + bytes, [](uint8_t each) { return each == 0xff || each == kRacy; })) {
-        dubious_lost = true;  // written, though perhaps by two at once: the race is reported already
-        return;
-    }
     const Unwritten found = unwritten(address, bytes);
     record_here(found.kind, api, found.text, __builtin_return_address(0));
 }

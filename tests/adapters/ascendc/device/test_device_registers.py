@@ -33,6 +33,16 @@ def test_an_extreme_of_bytes_never_written_is_a_finding_when_the_register_is_rea
     assert ("ub-uninitialised", "GetReduceRepeatMaxMinSpr") in found
 
 
+def test_a_sum_of_bytes_never_written_is_a_finding_when_the_register_is_read(device: Device) -> None:
+    x, y = np.ones(64, np.float32), np.zeros(8, np.float32)
+    run = device.kernels("registers").run_sum
+    assert run(device.register(x), device.register(y), 64) == 0
+    assert (y[0], device.report().findings) == (64, [])
+    device.reset()
+    assert run(device.register(x), device.register(y), 56) == 0
+    assert [(f.kind, f.api) for f in device.report().findings] == [("ub-uninitialised", "GetAccVal")]
+
+
 def test_a_system_workspace_is_set_once_per_core_and_the_users_part_lies_16_megabytes_behind(
     device: Device,
 ) -> None:
@@ -69,7 +79,7 @@ def test_touching_bytes_beyond_the_unified_buffer_ends_the_launch(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("loaded", [40, 97, 130])
+@pytest.mark.parametrize("loaded", [40, 97, 100, 102, 130])
 def test_comparing_whole_repeats_leaves_the_results_of_loaded_elements_known(
     device: Device, dtype: type, loaded: int
 ) -> None:

@@ -11,6 +11,7 @@
 #include <cstring>
 
 extern "C" void opmend_gm_register(const void *base, uint64_t nbytes);
+extern "C" void opmend_gm_taken(const void *from, uint64_t nbytes);  // by the host: the device follows them no further
 
 typedef int aclError;
 typedef void *aclrtStream;
@@ -64,6 +65,7 @@ inline aclError aclrtMemcpy(void *target, size_t capacity, const void *source, s
     if (bytes > capacity) {
         return ACL_ERROR_INVALID_PARAM;
     }
+    opmend_gm_taken(source, bytes);
     std::memcpy(target, source, bytes);
     return ACL_SUCCESS;
 }

@@ -21,13 +21,6 @@ inline AscendC::LocalTensor<T> at_address(T *address)
     return AscendC::LocalTensor<T>(bytes, left, Extent{g_core->ub, g_core->ub + kUbBytes, nullptr});
 }
 
-template <class T>
-inline void store_sum(T sum)
-{
-    g_core->sum_register = 0;
-    std::memcpy(&g_core->sum_register, &sum, sizeof(T));
-}
-
 /// The sum of all active lanes of all repeats, into the sum register.
 template <class T>
 inline void accumulate(const Strided<T> &src, size_t repeats)
@@ -36,16 +29,15 @@ inline void accumulate(const Strided<T> &src, size_t repeats)
     begin(PipeV);
     check_start("vcadd", src.tensor.bytes());
     T total = static_cast<T>(0);
+    uint8_t state = kWritten;
     const size_t count = mask.repeats(repeats, Lanes<T>::kCount);
     for (size_t repeat = 0; repeat < count; ++repeat) {
         Lanes<T> lanes = read_lanes("vcadd", src, mask, repeat);
-        if (lanes.any && lanes.state != kWritten) {
-            require_written("vcadd", src.at(repeat, 0), sizeof(T));
-        }
+        state = static_cast<uint8_t>(state & lanes.state);
         const T sum = sum_lanes(lanes, 0, Lanes<T>::kCount);
         total = repeat == 0 ? sum : add_rounded(total, sum);
     }
-    store_sum(total);
+    keep_sum(total, state);
 }
 
 template <class Op, class T>
@@ -166,17 +158,18 @@ inline void set_vector_mask(uint64_t high, uint64_t low)
     opmend::g_core->mask[0] = low;
     opmend::g_core->mask[1] = high;
 }
-inline uint64_t get_acc_val() { return opmend::g_core->sum_register; }
+inline uint64_t get_acc_val() { return opmend::read_sum(); }
 
 namespace AscendC {
 
 /// Bits of the sum register (in the lowest bytes), or its value as T.
-inline int64_t GetAccVal() { return static_cast<int64_t>(opmend::g_core->sum_register); }
+inline int64_t GetAccVal() { return static_cast<int64_t>(opmend::read_sum()); }
 template <class T>
 inline T GetReduceRepeatSumSpr()
 {
+    const uint64_t bits = opmend::read_sum();
     T sum;
-    std::memcpy(&sum, &opmend::g_core->sum_register, sizeof(T));
+    std::memcpy(&sum, &bits, sizeof(T));
     return sum;
 }
 template <class T>

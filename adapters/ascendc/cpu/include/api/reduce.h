@@ -94,6 +94,15 @@ inline T index_bits(uint32_t index)
     return slot;
 }
 
+/// Leaves a sum in the register that GetAccVal reads.
+template <class T>
+inline void keep_sum(T sum, uint8_t state)
+{
+    g_core->sum_unwritten = state != kWritten;
+    g_core->sum_register = 0;
+    std::memcpy(&g_core->sum_register, &sum, sizeof(T));
+}
+
 /// Leaves a maximum or minimum in the register that GetReduceRepeatMaxMinSpr reads.
 template <class T>
 inline void keep_extreme(T value, uint32_t index, uint8_t state)
@@ -213,8 +222,7 @@ inline void ReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
     const uint8_t state = opmend::state_of(src.bytes(), bytes);
     const T sum = opmend::tree_of_repeats<T>(src.bytes(), static_cast<size_t>(count), true);
     opmend::put("ReduceSum", dst, dst.bytes(), sum, state);
-    opmend::g_core->sum_register = 0;
-    std::memcpy(&opmend::g_core->sum_register, &sum, sizeof(T));
+    opmend::keep_sum(sum, state);
 }
 
 namespace internal {

@@ -143,6 +143,15 @@ inline uint64_t read_extreme()
     return g_core->extreme_register;
 }
 
+/// The register of the last sum, under the same condition.
+inline uint64_t read_sum()
+{
+    if (g_core->sum_unwritten && g_core->level >= 2) {
+        rt::report("ub-uninitialised", "GetAccVal", "the register holds a sum of bytes never written, or of filler");
+    }
+    return g_core->sum_register;
+}
+
 template <class T>
 inline Strided<T> strided(const AscendC::LocalTensor<T> &src, int32_t block_stride, int32_t repeat_stride)
 {

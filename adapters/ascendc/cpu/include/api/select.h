@@ -23,7 +23,7 @@ inline bool holds(W x, W y, AscendC::CMPMODE mode)
 
 /// Writes the bits of `lanes` comparisons. `bit(lane)` gives a result, `known(lane)` whether its operands were written.
 /// The state of a byte of results has one bit per result, so that a tail of less than a repeat, or of less than eight
-/// results, does not make its neighbours look unwritten. (Four known results look like filler: only a wording.)
+/// results, does not make its neighbours look unwritten.
 template <class U, class Bit, class Known>
 inline void put_bits(const char *api, const AscendC::LocalTensor<U> &dst, size_t first, size_t lanes, Bit bit,
                      Known known)
@@ -39,6 +39,8 @@ inline void put_bits(const char *api, const AscendC::LocalTensor<U> &dst, size_t
 #endif
         }
         at[byte] = static_cast<uint8_t>(packed);
+        // Bits that spell a kind of filler lose one more: results are never taken for bytes of a known value.
+        state &= state == kDummy || state == kFiller ? state - 1 : state;
         mark(at + byte, 1, static_cast<uint8_t>(state));
     }
     (void)known;

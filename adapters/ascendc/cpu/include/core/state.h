@@ -79,7 +79,7 @@ struct Fiber;    // scheduling state, runtime only
 /// One AI core of the launch that is running.
 struct Core {
     uint8_t *ub = nullptr;      ///< the arena (memories.h): the Unified Buffer comes first
-    uint8_t *shadow = nullptr;  ///< one byte per arena byte: 0xff written, 0x3f dummy, 0x0f filler, 0 never written
+    uint8_t *shadow = nullptr;  ///< one byte per arena byte: its state, see kWritten
     size_t limit = kUbBytes;    ///< arena bytes this core may touch: a vector core has the Unified Buffer only
     uint32_t tops[kMemories] = {};  ///< bytes of each memory handed out by InitBuffer
     size_t ub_dirty = 0;        ///< no byte of the arena from here on was written since the kernel started
@@ -98,6 +98,7 @@ struct Core {
     float deq_scale = 1.0f;     ///< SetDeqScale
     bool deq_set = false;
     uint64_t sum_register = 0;  ///< the last ReduceSum of a count, as bits
+    bool sum_unwritten = false;  ///< of bytes never written
     uint64_t addresses[8][8] = {};  ///< the address registers VA0..VA7
     uint64_t extreme_register = 0;  ///< the last reduction to a maximum or minimum: value below, index from bit 32 on
     bool extreme_unwritten = false;  ///< among bytes never written

@@ -123,10 +123,11 @@ constexpr bool always_false = false;
 template <auto...>
 constexpr bool always_false_value = false;
 
-// What the shadow says of a byte of the Unified Buffer; states combine by AND.
+// What the shadow says of a byte of the Unified Buffer; states combine by AND. A byte of comparison results has one bit
+// per result instead: neither kind of filler looks like a run of them.
 constexpr uint8_t kWritten = 0xff;
-constexpr uint8_t kFiller = 0x0f;  ///< padding of no given value, and GM padding: a value exists but means nothing
-constexpr uint8_t kDummy = 0x3f;   ///< DataCopyPad without paddings fills up with the block's first element: a known value
+constexpr uint8_t kFiller = 0x24;  ///< padding of no given value, and GM padding: a value exists but means nothing
+constexpr uint8_t kDummy = 0xa5;   ///< DataCopyPad without paddings fills up with the block's first element: a known value
 constexpr uint8_t kUnset = 0x00;
 
 }  // namespace opmend

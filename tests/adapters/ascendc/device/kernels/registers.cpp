@@ -140,9 +140,32 @@ __global__ __aicore__ void positive_kernel(GM_ADDR x, GM_ADDR y, int32_t loaded,
     half_ != 0 ? positive<half>(x, y, loaded, stored) : positive<float>(x, y, loaded, stored);
 }
 
+// y[0] = the register's sum of 64 floats, of which `loaded` were loaded.
+__global__ __aicore__ void sum_kernel(GM_ADDR x, GM_ADDR y, int32_t loaded)
+{
+    TPipe pipe;
+    TBuf<> in, work, out;
+    pipe.InitBuffer(in, 256);
+    pipe.InitBuffer(work, 256);
+    pipe.InitBuffer(out, 32);
+    GlobalTensor<float> from, to;
+    from.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), 64);
+    to.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), 8);
+    DataCopy(in.Get<float>(), from, loaded);
+    PipeBarrier<PIPE_ALL>();
+    ReduceSum(out.Get<float>(), in.Get<float>(), work.Get<float>(), 64);
+    to.SetValue(0, GetAccVal<float>());
+}
+
 }  // namespace
 
 extern "C" {
+
+int run_sum(uint8_t *x, uint8_t *y, int32_t loaded)
+{
+    ::opmend::Launcher("sum", __FILE__, __LINE__, 1, nullptr, nullptr)(sum_kernel, x, y, loaded);
+    return 0;
+}
 
 int run_positive(uint8_t *x, uint8_t *y, int32_t loaded, int32_t stored, int32_t half_)
 {
