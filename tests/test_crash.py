@@ -1,4 +1,8 @@
-"""kill -9 in each state of a session, then `opmend resume`: same outcome, same accepted candidate, nothing twice."""
+"""kill -9 in a real session, then `opmend resume`: same outcome, same accepted candidate, nothing twice.
+
+Here with the real toolchain, every few events; `OPMEND_CRASH_MATRIX=full` does it in each state. Every append of a session
+is killed around in test_crash_matrix.py, where a start costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ from statemachine.machine import LIVE
 from statemachine.state import fold
 from tests.conftest import ROOT, Opmend
 from tests.tiny import ALIGNED_ONLY, KERNEL, write_task
+
+#: Events between two kills.
+STEP = 1 if os.environ.get("OPMEND_CRASH_MATRIX") == "full" else 4
 
 
 @pytest.fixture
@@ -40,7 +47,7 @@ def lead(log: Path, cache: Path, task: Path, session: str, kill_after: int, when
     ).returncode
 
 
-def test_a_session_killed_in_every_state_ends_like_one_that_was_not(
+def test_a_session_killed_again_and_again_ends_like_one_that_was_not(
     opmend: Opmend, task: Path, tmp_path: Path, cache: Path
 ) -> None:
     where = tmp_path / "log.db"
@@ -56,17 +63,18 @@ def test_a_session_killed_in_every_state_ends_like_one_that_was_not(
         if state.outcome is not None:
             break
         killed_in.add(state.status)
-        if lead(where, cache, task, "killed", 2) == 0:
-            break  # SessionResumed, and one more event, then SIGKILL
+        if lead(where, cache, task, "killed", 1 + STEP) == 0:
+            break  # SessionResumed, and so many events more, then SIGKILL
     with SqlLog(where) as log:
         killed = read_history(log, "killed")
     assert killed.state.outcome == "accepted"
     assert killed.state.ended == whole.state.ended
-    assert killed_in == {read.status for read in _prefixes(whole)} & set(LIVE)
+    states = {read.status for read in _prefixes(whole)} & set(LIVE)
+    assert killed_in == states if STEP == 1 else len(killed_in & states) >= 3
 
     without_seams = [event for event in killed.events if not isinstance(event, SessionResumed)]
     assert [e.type for e in without_seams] == [e.type for e in whole.events]
-    assert sum(isinstance(e, SessionResumed) for e in killed.events) >= len(whole.events) - 2
+    assert sum(isinstance(e, SessionResumed) for e in killed.events) >= (len(whole.events) - 2) // STEP
     verified = opmend("verify", "--log", where)
     assert (verified.code, verified.out) == (0, "")
 

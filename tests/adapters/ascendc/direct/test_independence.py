@@ -58,8 +58,7 @@ def without_findings(found: Outcome) -> list[tuple[str, list[bytes]]]:
 def test_a_direct_task(direct: AnyTask, cache: Path) -> None:
     alone = outcome(direct, cache, 3, 1)
     assert alone == outcome(direct, cache, 3, 3) and any(findings for _, _, findings in alone)
-    for level in (0, 1, 2):
-        assert without_findings(outcome(direct, cache, level, 2)) == without_findings(alone)
+    assert without_findings(outcome(direct, cache, 0, 2)) == without_findings(alone)
 
 
 def test_an_msopgen_task(msopgen: AnyTask, cache: Path) -> None:
