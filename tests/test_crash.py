@@ -1,7 +1,7 @@
 """kill -9 in a real session, then `opmend resume`: same outcome, same accepted candidate, nothing twice.
 
-Here with the real toolchain, every few events; `OPMEND_CRASH_MATRIX=full` does it in each state. Every append of a session
-is killed around in test_crash_matrix.py, where a start costs nothing.
+Here with the real toolchain, every few events; `OPMEND_CRASH_MATRIX=full` does it in each state. Every append of a
+session is killed around in test_crash_matrix.py, where a start costs nothing.
 """
 
 from __future__ import annotations
