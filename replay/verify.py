@@ -17,6 +17,7 @@ disk), LogTooNew, NoSuchSession.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -27,9 +28,9 @@ from events.blobs import candidates_of, files_of
 from events.canonical import digest_of
 from events.envelope import FIRST, GENESIS, Envelope, envelope_of
 from events.errors import BlobMissing, BlobWithheld, LogCorrupt, LogError, LogTooNew, NoSuchSession
-from events.types import Event, PostHocEvaluated, blob_refs
+from events.types import Event, PostHocEvaluated, SessionOpened, blob_refs
 from replay.bulk import no_collection
-from statemachine.posthoc import legal, session_of, stream_of
+from statemachine.posthoc import covers, legal, session_of, stream_of
 
 if TYPE_CHECKING:
     from events.log import SqlLog
@@ -188,13 +189,28 @@ class _Session:
         made = [(seq, event) for seq, (_, event) in enumerate(self._stream) if isinstance(event, PostHocEvaluated)]
         if not made:
             return
-        known = {row[7] for row in self._log.rows(session_of(self._session))}
+        opened, known = self._told_of(session_of(self._session))
         for seq, event in made:
             if stream_of(event.of) != self._session:
                 self._add(seq, "illegal", f"{event.type} speaks of session {event.of} in the stream of another")
             elif event.head not in known:
                 message = f"{event.type} speaks of another past of session {event.of}, or that one is not in the log"
                 self._add(seq, "illegal", message)
+            elif opened is not None and not covers(event, opened):
+                message = f"{event.type} does not cover the cases of the {event.which} set of session {event.of}"
+                self._add(seq, "illegal", message)
+
+    def _told_of(self, session: str) -> tuple[SessionOpened | None, set[Any]]:
+        """How `session` began, where that can be read, and the hashes of its events."""
+        opened: SessionOpened | None = None
+        known: set[Any] = set()
+        for row in self._log.rows(session):
+            if not known:
+                with suppress(LogError):  # the pass over that session names it
+                    event = envelope_of(row).event()
+                    opened = event if isinstance(event, SessionOpened) else None
+            known.add(row[7])
+        return opened, known
 
 
 class _Blobs:
