@@ -270,6 +270,7 @@ class Engine:
             self.tolerance,
             findings_policy(configuration),
             self.listener.progress,
+            max_excluded=configuration.max_excluded,
         )
         return {
             "attempt": now.number,
