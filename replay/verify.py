@@ -166,7 +166,7 @@ class _Session:
             return
         if not as_written:
             self._add(seq, "canonical", f"the payload of {word} is not in canonical form: opmend did not write it so")
-        for message in self._blobs.missing_of(event):
+        for message in self._blobs.missing_of(event, self._session):
             self._add(seq, "blob", f"{word}: {message}")
         if self._whole and at is not None:
             self._stream.append((at, event))
@@ -220,7 +220,8 @@ class _Blobs:
         self._log = log
         self.withheld: set[str] = set()
         self._faults: dict[str, str | None] = {}
-        self._candidates: dict[str, tuple[str, ...]] = {}
+        self._candidates: dict[str, dict[str, str] | str] = {}
+        self._excused: dict[str, frozenset[str]] = {}
 
     def all(self) -> Iterator[str]:
         """Read the whole store once; a message for every blob that is not what its name says."""
@@ -232,45 +233,56 @@ class _Blobs:
             if not whole:
                 yield f"blob {digest} is not what its name says: it was changed after recording"
 
-    def missing_of(self, event: Event) -> Iterable[str]:
+    def missing_of(self, event: Event, session: str) -> Iterable[str]:
         refs, faults = blob_refs(event), self._faults
         candidates = candidates_of(event) if refs else ()
         if not candidates and not any(faults.get(digest, digest) for digest in refs):
             return ()  # all of them were looked up before, and none is a candidate with files of its own
-        return self._missing(refs, candidates)
+        return self._missing(refs, candidates, session)
 
-    def _missing(self, refs: tuple[str, ...], candidates: tuple[str, ...]) -> Iterator[str]:
+    def _missing(self, refs: tuple[str, ...], candidates: tuple[str, ...], session: str) -> Iterator[str]:
         for digest in refs:
-            fault = self._fault(digest)
+            fault = self._fault(digest, session)
             if fault is not None:
                 yield fault
             elif digest in candidates and digest not in self.withheld:
-                yield from self._candidate(digest)
+                yield from self._candidate(digest, session)
 
-    def _fault(self, digest: str) -> str | None:
+    def _fault(self, digest: str, session: str) -> str | None:
         if digest not in self._faults:
             self._faults[digest] = self._look_up(digest)
-        return self._faults[digest]
+        return None if digest in self.withheld and digest in self._excuses(session) else self._faults[digest]
+
+    def _excuses(self, session: str) -> frozenset[str]:
+        """What the receipts of `session` and of the stream beside it leave out; other receipts excuse nothing here."""
+        if session not in self._excused:
+            of = session_of(session)
+            self._excused[session] = self._log.withheld(of) | self._log.withheld(stream_of(of))
+        return self._excused[session]
 
     def _look_up(self, digest: str) -> str | None:
         try:
             self._log.get(digest)
         except BlobWithheld:
             self.withheld.add(digest)
+            return f"blob {digest} is not there, and only a receipt of another session says that it was withheld"
         except (BlobMissing, LogCorrupt) as error:
             return str(error)
         return None
 
-    def _candidate(self, digest: str) -> tuple[str, ...]:
+    def _candidate(self, digest: str, session: str) -> Iterator[str]:
         if digest not in self._candidates:
             try:
-                files = files_of(self._log.get(digest))
+                self._candidates[digest] = dict(files_of(self._log.get(digest)))
             except (ValueError, LogError) as error:
-                self._candidates[digest] = (f"candidate {digest} has no readable manifest: {error}",)
-            else:
-                faults = ((path, self._fault(name)) for path, name in files.items())
-                self._candidates[digest] = tuple(f"file {path}: {fault}" for path, fault in faults if fault)
-        return self._candidates[digest]
+                self._candidates[digest] = f"candidate {digest} has no readable manifest: {error}"
+        files = self._candidates[digest]
+        if isinstance(files, str):
+            yield files
+            return
+        for path, name in files.items():
+            if fault := self._fault(name, session):
+                yield f"file {path}: {fault}"
 
 
 def _word(row: tuple[Any, ...]) -> str:
