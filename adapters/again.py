@@ -45,7 +45,14 @@ class Workbench:
     def evaluate(self, handle: Any, which: CaseSet) -> Evaluation:
         rules = self.opened.configuration
         return evaluate(
-            self.task, self.runner, handle, which, rules.seed, policy(rules.tolerance), findings_policy(rules)
+            self.task,
+            self.runner,
+            handle,
+            which,
+            rules.seed,
+            policy(rules.tolerance),
+            findings_policy(rules),
+            max_excluded=rules.max_excluded,
         )
 
 

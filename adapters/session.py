@@ -179,6 +179,7 @@ def check_task(path: Path, which: CaseSet, settings: Settings, progress: Progres
             tolerance=configuration.tolerance,
             level=configuration.check_level,
             findings=findings_policy(configuration),
+            max_excluded=configuration.max_excluded,
             progress=progress,
         )
         report["warnings"] += weaknesses(task, configuration.seed)

@@ -64,11 +64,16 @@ class Bounds(Frozen):
     progress: float = Field(0.90, gt=0, le=1)
 
 
+#: More of a set's cases left out than this share say nothing about a candidate any more.
+MAX_EXCLUDED = 0.5
+
+
 class Configuration(Frozen):
     """What the user chose. `seed` makes the inputs; it is in the log, where no worker and no candidate reads.
 
     `findings` names the policy on device findings; its content are the kinds that fail a candidate
-    (`blocking_findings`) and those of them that do so only where their data may reach an output.
+    (`blocking_findings`) and those of them that do so only where their data may reach an output. `max_excluded`: the
+    share of a set's cases that the reference may fail on before the task is a broken one.
     """
 
     arm: str = "full"
@@ -82,6 +87,7 @@ class Configuration(Frozen):
     findings: str = "kinds/1"
     blocking_findings: tuple[str, ...] = ()
     blocking_when_reaching: tuple[str, ...] = ()
+    max_excluded: float = Field(MAX_EXCLUDED, ge=0, le=1)
 
 
 class WorkerIdentity(Frozen):

@@ -168,7 +168,7 @@ def diff(session: str, log_url: str, as_json: bool) -> None:
 @click.option(
     "--public-key",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Receipts, also those inside an export, must be signed with this key (PEM).",
+    help="Receipts, also those inside an export, must be signed with this key (PEM); all of FILE must be sealed so.",
 )
 @LOG
 @JSON
@@ -189,7 +189,7 @@ def verify(
     from events.errors import NoLogYet, ReceiptUnusable
     from events.receipts import read_public
     from replay.history import resolve
-    from replay.sealing import check, check_stored, read_receipt
+    from replay.sealing import check, check_covered, check_stored, read_receipt
     from replay.verify import verify as run
 
     place, session = where_is(session, log_url)
@@ -207,6 +207,8 @@ def verify(
         findings += check_stored(log, public, name) if kept else []
         for receipt in given:
             findings += check(log, receipt, public)
+        if public is not None and place != log_url and (kept or given):  # an exported file: all of it is to be sealed
+            findings += check_covered(log, public, given)
         withheld = len(log.withheld(name)) if kept else 0
     if public is not None and not kept and not given:
         raise ReceiptUnusable(f"there is no receipt to check against {public_key}: give one with --receipt")

@@ -6,7 +6,11 @@ gone: nothing that is left in the log speaks of it (events.receipts).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from events import receipts
@@ -76,6 +80,27 @@ def check_stored(log: SqlLog, public: str | None = None, session: str | None = N
             findings.append(Finding(str(named), None, "receipt", str(error)))
         else:
             findings += check(log, receipt, public)
+    return findings
+
+
+def check_covered(log: SqlLog, public: str, given: Iterable[Receipt] = ()) -> list[Finding]:
+    """Findings of what no receipt signed with `public` speaks of: streams without one, events after its end."""
+    sealed: dict[str, int] = {}
+    stored: list[Receipt] = []
+    for _, _, document in log.receipts():
+        with suppress(ReceiptUnusable, TypeError):  # `check_stored` names it
+            stored.append(receipts.parse(bytes(document), "what is stored"))
+    for receipt in (*stored, *given):
+        if receipts.fault(receipt, public) is None:
+            sealed[receipt.session] = max(receipt.length, sealed.get(receipt.session, 0))
+    findings: list[Finding] = []
+    for session, rows in groupby(log.rows(), key=itemgetter(0)):
+        length = sum(1 for _ in rows)
+        if session not in sealed:
+            findings.append(Finding(str(session), None, "receipt", f"no receipt signed with {public} speaks of it"))
+        elif length > sealed[session]:
+            message = f"from here on not sealed: the receipt signed with {public} speaks of {sealed[session]} events"
+            findings.append(Finding(str(session), sealed[session], "receipt", message))
     return findings
 
 

@@ -17,6 +17,7 @@ disk), LogTooNew, NoSuchSession.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -27,9 +28,9 @@ from events.blobs import candidates_of, files_of
 from events.canonical import digest_of
 from events.envelope import FIRST, GENESIS, Envelope, envelope_of
 from events.errors import BlobMissing, BlobWithheld, LogCorrupt, LogError, LogTooNew, NoSuchSession
-from events.types import Event, PostHocEvaluated, blob_refs
+from events.types import Event, PostHocEvaluated, SessionOpened, blob_refs
 from replay.bulk import no_collection
-from statemachine.posthoc import legal, session_of, stream_of
+from statemachine.posthoc import covers, legal, session_of, stream_of
 
 if TYPE_CHECKING:
     from events.log import SqlLog
@@ -165,7 +166,7 @@ class _Session:
             return
         if not as_written:
             self._add(seq, "canonical", f"the payload of {word} is not in canonical form: opmend did not write it so")
-        for message in self._blobs.missing_of(event):
+        for message in self._blobs.missing_of(event, self._session):
             self._add(seq, "blob", f"{word}: {message}")
         if self._whole and at is not None:
             self._stream.append((at, event))
@@ -188,13 +189,28 @@ class _Session:
         made = [(seq, event) for seq, (_, event) in enumerate(self._stream) if isinstance(event, PostHocEvaluated)]
         if not made:
             return
-        known = {row[7] for row in self._log.rows(session_of(self._session))}
+        opened, known = self._told_of(session_of(self._session))
         for seq, event in made:
             if stream_of(event.of) != self._session:
                 self._add(seq, "illegal", f"{event.type} speaks of session {event.of} in the stream of another")
             elif event.head not in known:
                 message = f"{event.type} speaks of another past of session {event.of}, or that one is not in the log"
                 self._add(seq, "illegal", message)
+            elif opened is not None and not covers(event, opened):
+                message = f"{event.type} does not cover the cases of the {event.which} set of session {event.of}"
+                self._add(seq, "illegal", message)
+
+    def _told_of(self, session: str) -> tuple[SessionOpened | None, set[Any]]:
+        """How `session` began, where that can be read, and the hashes of its events."""
+        opened: SessionOpened | None = None
+        known: set[Any] = set()
+        for row in self._log.rows(session):
+            if not known:
+                with suppress(LogError):  # the pass over that session names it
+                    event = envelope_of(row).event()
+                    opened = event if isinstance(event, SessionOpened) else None
+            known.add(row[7])
+        return opened, known
 
 
 class _Blobs:
@@ -204,7 +220,8 @@ class _Blobs:
         self._log = log
         self.withheld: set[str] = set()
         self._faults: dict[str, str | None] = {}
-        self._candidates: dict[str, tuple[str, ...]] = {}
+        self._candidates: dict[str, dict[str, str] | str] = {}
+        self._excused: dict[str, frozenset[str]] = {}
 
     def all(self) -> Iterator[str]:
         """Read the whole store once; a message for every blob that is not what its name says."""
@@ -216,45 +233,56 @@ class _Blobs:
             if not whole:
                 yield f"blob {digest} is not what its name says: it was changed after recording"
 
-    def missing_of(self, event: Event) -> Iterable[str]:
+    def missing_of(self, event: Event, session: str) -> Iterable[str]:
         refs, faults = blob_refs(event), self._faults
         candidates = candidates_of(event) if refs else ()
         if not candidates and not any(faults.get(digest, digest) for digest in refs):
             return ()  # all of them were looked up before, and none is a candidate with files of its own
-        return self._missing(refs, candidates)
+        return self._missing(refs, candidates, session)
 
-    def _missing(self, refs: tuple[str, ...], candidates: tuple[str, ...]) -> Iterator[str]:
+    def _missing(self, refs: tuple[str, ...], candidates: tuple[str, ...], session: str) -> Iterator[str]:
         for digest in refs:
-            fault = self._fault(digest)
+            fault = self._fault(digest, session)
             if fault is not None:
                 yield fault
             elif digest in candidates and digest not in self.withheld:
-                yield from self._candidate(digest)
+                yield from self._candidate(digest, session)
 
-    def _fault(self, digest: str) -> str | None:
+    def _fault(self, digest: str, session: str) -> str | None:
         if digest not in self._faults:
             self._faults[digest] = self._look_up(digest)
-        return self._faults[digest]
+        return None if digest in self.withheld and digest in self._excuses(session) else self._faults[digest]
+
+    def _excuses(self, session: str) -> frozenset[str]:
+        """What the receipts of `session` and of the stream beside it leave out; other receipts excuse nothing here."""
+        if session not in self._excused:
+            of = session_of(session)
+            self._excused[session] = self._log.withheld(of) | self._log.withheld(stream_of(of))
+        return self._excused[session]
 
     def _look_up(self, digest: str) -> str | None:
         try:
             self._log.get(digest)
         except BlobWithheld:
             self.withheld.add(digest)
+            return f"blob {digest} is not there, and only a receipt of another session says that it was withheld"
         except (BlobMissing, LogCorrupt) as error:
             return str(error)
         return None
 
-    def _candidate(self, digest: str) -> tuple[str, ...]:
+    def _candidate(self, digest: str, session: str) -> Iterator[str]:
         if digest not in self._candidates:
             try:
-                files = files_of(self._log.get(digest))
+                self._candidates[digest] = dict(files_of(self._log.get(digest)))
             except (ValueError, LogError) as error:
-                self._candidates[digest] = (f"candidate {digest} has no readable manifest: {error}",)
-            else:
-                faults = ((path, self._fault(name)) for path, name in files.items())
-                self._candidates[digest] = tuple(f"file {path}: {fault}" for path, fault in faults if fault)
-        return self._candidates[digest]
+                self._candidates[digest] = f"candidate {digest} has no readable manifest: {error}"
+        files = self._candidates[digest]
+        if isinstance(files, str):
+            yield files
+            return
+        for path, name in files.items():
+            if fault := self._fault(name, session):
+                yield f"file {path}: {fault}"
 
 
 def _word(row: tuple[Any, ...]) -> str:

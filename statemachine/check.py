@@ -25,6 +25,7 @@ def check(
     tolerance: str,
     level: int,
     findings: FindingsPolicy,
+    max_excluded: float,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The report as one JSON-able object (docs/architecture.md, `check --json`). `full` is null when it was not asked
@@ -39,7 +40,9 @@ def check(
             if name == "full" and task.ref.full.digest == task.ref.compact.digest:
                 runs[name] = runs["compact"]
                 continue
-            runs[name] = evaluate(task, toolchain, outcome.handle, name, seed, rule, findings, progress)
+            runs[name] = evaluate(
+                task, toolchain, outcome.handle, name, seed, rule, findings, progress, max_excluded=max_excluded
+            )
     distinct = list({id(e): e for e in runs.values()}.values())
     verdict, evidence, settled_by = judge(
         static=static,

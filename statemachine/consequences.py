@@ -20,6 +20,7 @@ from events.types import (
 )
 from statemachine.decide import Action, restore_point
 from statemachine.integrity.judge import judge
+from statemachine.machine import BEFORE_VERDICT
 from statemachine.state import Attempt, SessionState
 
 
@@ -45,7 +46,7 @@ def consequences(state: SessionState, action: Action) -> tuple[Event, ...]:
             return (BudgetExhausted(bound=name, limit=limit, used=used), ended)
         case "abort":
             aborted = SessionAborted(reason=action.reason, detail=action.detail)
-            if state.status in ("patched", "built", "compact_passed") and now.judged is None:
+            if state.status in BEFORE_VERDICT and now.judged is None:
                 return (judgement(now), aborted)
             return (aborted,)
         case _:

@@ -192,7 +192,10 @@ class Engine:
         if event in self.state.retrieved:
             return
         trigger, passed = move_of(event)
-        self._live.trigger(trigger, event=event, passed=passed)
+        if not self._live.trigger(trigger, event=event, passed=passed):
+            raise RuntimeError(
+                f"{event.type} (passed: {passed}) has no place in state {self._live.status}: not recorded"
+            )
         assert self._live.status == self.state.status, "the live machine and the fold disagree"
         self.listener.event(self.state, event)
 
@@ -267,6 +270,7 @@ class Engine:
             self.tolerance,
             findings_policy(configuration),
             self.listener.progress,
+            max_excluded=configuration.max_excluded,
         )
         return {
             "attempt": now.number,

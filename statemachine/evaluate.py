@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from events.types import CaseResult, CaseSet, Evidence, Feature, SanitizerFinding
+from events.types import MAX_EXCLUDED, CaseResult, CaseSet, Evidence, Feature, SanitizerFinding
 from statemachine.findings import FindingsPolicy
 from statemachine.forensics.features import observe
 from statemachine.integrity.dynamic import in_light_of
@@ -57,12 +57,14 @@ def evaluate(
     policy: Policy,
     findings_rule: FindingsPolicy,
     progress: Progress | None = None,
+    *,
+    max_excluded: float = MAX_EXCLUDED,
 ) -> Evaluation:
     """Run `handle` on every case of `which`. A hostile or broken candidate gives failing cases, never an exception.
 
     A case on which the reference itself raises is excluded, with its reason; whether it is depends on the task and the
-    seed alone. Raises UsageError when no case is left or the reference breaks otherwise, InfrastructureError when the
-    machinery broke.
+    seed alone. Raises UsageError when no case is left, when more than the share `max_excluded` of the set is left out,
+    or when the reference breaks otherwise; InfrastructureError when the machinery broke.
     """
     started = time.monotonic()
     total = len(task.descriptors(which))
@@ -95,6 +97,11 @@ def evaluate(
             break
     if total and len(excluded) == total:
         raise UsageError(f"no {which} case is left to judge by: {next(iter(excluded.values()))}")
+    if len(excluded) > max_excluded * total:
+        raise UsageError(
+            f"the reference fails on {len(excluded)} of {total} {which} cases, more than the share of {max_excluded:g} "
+            f"that may be left out; the first: {next(iter(excluded.values()))}"
+        )
     for index, descriptor in enumerate(task.descriptors(which)):
         if index in excluded:
             result.cases.append(_without_run(index, descriptor, "excluded", excluded[index]))

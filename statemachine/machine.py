@@ -55,6 +55,8 @@ Status = Literal[
     "aborted",
 ]
 TERMINAL: frozenset[Status] = frozenset({"accepted", "exhausted", "aborted"})
+#: A candidate is there and no gate has failed: who aborts here judges it first.
+BEFORE_VERDICT: tuple[Status, ...] = ("patched", "built", "compact_passed")
 LIVE: tuple[Status, ...] = tuple(status for status in get_args(Status) if status not in TERMINAL)
 
 
@@ -79,9 +81,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("anti_cheat", "full_passed", "rejected", False),
     Transition("anti_cheat", "rejected", "rejected", True),  # every materialised candidate gets its verdict
     Transition("anti_cheat", "rejected", "rejected", False),
-    Transition("anti_cheat", "patched", "patched", False),  # ... even if its session aborts before it could be run
-    Transition("anti_cheat", "built", "built", False),
-    Transition("anti_cheat", "compact_passed", "compact_passed", False),
+    # ... even if its session aborts before it could be run, or run on the full set
+    *(Transition("anti_cheat", at, at, clean) for at in BEFORE_VERDICT for clean in (True, False)),
     Transition("checkpoint", "clean", "clean"),
     Transition("checkpoint", "rejected", "rejected"),
     Transition("accept", "clean", "accepted"),

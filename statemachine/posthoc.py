@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from events.types import Event, PostHocEvaluated
+from events.types import Event, PostHocEvaluated, SessionOpened
 from statemachine.state import IllegalTransition, fold
 
 PREFIX = "posthoc:"
@@ -39,5 +39,13 @@ def legal(events: Iterable[tuple[datetime, Event]]) -> None:
     for seq, (_, event) in enumerate(events):
         if not isinstance(event, PostHocEvaluated) or event.of != first.of:
             raise IllegalTransition(seq, f"{event.type} in the stream of evaluations made after session {first.of}")
-        if event.passed != (all(case.passed for case in event.cases) and not event.blocking):
+        counts = event.counted
+        if event.passed != (bool(counts) and all(case.passed for case in counts) and not event.blocking):
             raise IllegalTransition(seq, "PostHocEvaluated contradicts its own cases about having passed")
+
+
+def covers(event: PostHocEvaluated, opened: SessionOpened) -> bool:
+    """Whether it has the cases of the session's set, once each, in order; or none, of what did not build any more."""
+    wanted = (opened.task.compact if event.which == "compact" else opened.task.full).count
+    ran = [case.index for case in event.cases]
+    return ran == list(range(wanted)) or (not ran and not event.passed)

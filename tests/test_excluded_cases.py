@@ -54,6 +54,21 @@ def test_a_set_of_which_no_case_is_left_is_a_broken_task(opmend: Opmend, tmp_pat
     assert "not on a CPU" in done.err
 
 
+def test_a_set_of_which_more_than_half_is_left_out_is_a_broken_task(opmend: Opmend, tmp_path: Path) -> None:
+    few_left = MODEL.replace(
+        "return x + 1.0",
+        """if x.numel() != 33:
+            raise NotImplementedError("only 33 here")
+        return x + 1.0""",
+    )
+    task = write_task(tmp_path / "plus", **{"model.py": few_left})
+    for command in ("check", "repair"):
+        done = opmend(command, task, "--seed", "5")
+        assert done.code == 2, done.err
+        assert "the reference fails on 3 of 4 compact cases, more than the share of 0.5" in done.err
+        assert "NotImplementedError: only 33 here" in done.err
+
+
 def test_excluded_cases_count_neither_for_nor_against() -> None:
     few, all_of = full(0, 1.0, 1.0, 0.5, 0.5), full(0, 1.0)
     left = _excluding(few, 2, 3, passed=True)

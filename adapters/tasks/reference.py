@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import selectors
 import shutil
 import subprocess
@@ -58,6 +59,12 @@ class ReferenceCaseError(ReferenceRunError, ReferenceFails):
 #: Stages that belong to one case; a failing import or constructor argument concerns all of them.
 _OF_A_CASE = frozenset({"get_input_groups()", "get_inputs()", "inputs", "Model(...)", "Model.forward()"})
 
+#: Out of memory says something about this machine and its limits, not about the case: no reason to leave one out.
+_NO_MEMORY = re.compile(
+    r"MemoryError|bad_alloc|(?:can't|cannot|unable to|failed to|could not) allocate|not enough memory|out of memory",
+    re.I,
+)
+
 
 class Reference:
     """A lazily started reference process over a working copy made of `files` (path -> content).
@@ -95,7 +102,7 @@ class Reference:
             self.close()
             raise ReferenceRunError(f"the reference's process broke on {what}: {answer}", "process")
         if not answer["ok"]:
-            raised = answer["where"] and answer["stage"] in _OF_A_CASE
+            raised = answer["where"] and answer["stage"] in _OF_A_CASE and not _NO_MEMORY.search(answer["error"])
             raise (ReferenceCaseError if raised else ReferenceRunError)(_explain(answer, what), answer["stage"])
         return answer
 

@@ -152,6 +152,6 @@ def _known(log: SqlLog, record: Record, hashes: list[str]) -> dict[str, Any]:
     from replay.shadow.posthoc import posthoc_of
 
     try:
-        return posthoc_of(log, record.session, frozenset(hashes), record.opened.configuration.tolerance)
+        return posthoc_of(log, record.session, frozenset(hashes), record.opened)
     except NoSuchSession:
         return {}

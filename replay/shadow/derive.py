@@ -88,7 +88,7 @@ def _holds(record: Record, accepted: Attempt, posthoc: Mapping[str, FullEvaluate
         return None, f"attempt {number} was not evaluated on the full set; `opmend shadow --evaluate` does it"
     if not full.passed:
         passed = sum(case.passed for case in full.cases)
-        return False, f"attempt {number} passes {passed} of {len(full.cases)} full cases" + (
+        return False, f"attempt {number} passes {passed} of {len(full.counted)} full cases" + (
             f", blocking: {', '.join(full.blocking)}" if full.blocking else ""
         )
     judged = known.judged if known.full and known.judged else judgement(changed(known, full=full))

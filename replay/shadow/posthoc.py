@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 
 from events.errors import LogCorrupt
 from events.log import SqlLog
-from events.types import FullEvaluated, PostHocEvaluated
+from events.types import FullEvaluated, PostHocEvaluated, SessionOpened
 from replay.again import Again
 from replay.history import History
 from replay.shadow.derive import Shadow
 from statemachine.evaluate import Evaluation
-from statemachine.posthoc import stream_of
+from statemachine.posthoc import covers, stream_of
 
 
-def posthoc_of(log: SqlLog, session: str, hashes: Collection[str], tolerance: str) -> dict[str, FullEvaluated]:
+def posthoc_of(log: SqlLog, session: str, hashes: Collection[str], opened: SessionOpened) -> dict[str, FullEvaluated]:
     """By candidate. `hashes`: those of the session's events. Raises LogCorrupt for a record that speaks of another
-    session, of another past of this one, or of another tolerance."""
+    session, of another past of this one, of another tolerance, or not of the cases of its set."""
     known: dict[str, FullEvaluated] = {}
     stream = stream_of(session)
     for envelope in log.read(stream):
@@ -29,7 +29,8 @@ def posthoc_of(log: SqlLog, session: str, hashes: Collection[str], tolerance: st
             not isinstance(event, PostHocEvaluated)
             or event.of != session
             or event.head not in hashes
-            or event.tolerance != tolerance
+            or event.tolerance != opened.configuration.tolerance
+            or not covers(event, opened)
         ):
             raise LogCorrupt(
                 f"event {envelope.seq} of {stream} does not speak of session {session} as it is recorded here: it was "

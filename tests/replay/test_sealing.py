@@ -12,7 +12,9 @@ import orjson
 import pytest
 
 from events import types as t
+from events.canonical import digest_of
 from events.log import SqlLog
+from events.receipts import receipt_of
 from events.schema import SCHEMA_VERSION
 from replay.bundle import HOLDS
 from tests.conftest import Opmend
@@ -318,6 +320,34 @@ def test_a_blob_that_was_taken_out_is_not_excused_by_a_receipt_that_does_not_wit
     change(tmp_path / "f", "DELETE FROM blob WHERE rowid = 1")
     done = opmend("verify", tmp_path / "f")
     assert (done.code, "blob" in done.out) == (3, True)
+
+
+def test_what_another_session_withholds_is_no_excuse(opmend: Opmend, log: SqlLog, path: Path) -> None:
+    head = log.head("other")
+    change(path, f"DELETE FROM blob WHERE digest = '{digest_of(TEXT)}'")
+    restore_triggers(path)
+    made_up = receipt_of("other", head.seq + 1, head.hash, START, withheld=(digest_of(TEXT),))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO receipt VALUES (?, ?, ?)", ("other", made_up.length, made_up.document))
+    found = [(line["session"], line["kind"]) for line in opmend("verify", "--json").lines]
+    assert set(found) == {("good", "blob")}
+
+
+def test_with_a_key_all_of_an_export_has_to_be_sealed(opmend: Opmend, log: SqlLog, keys: Path, tmp_path: Path) -> None:
+    file, public = tmp_path / "f", f"{keys}.pub"
+    assert opmend("export", "other", "--key", keys, "--out", file).code == 0
+    assert opmend("verify", file, "--public-key", public).code == 0
+    with SqlLog(file) as export:
+        record(export, "stranger", legal_session())
+        for event in legal_session()[3:]:
+            export.append("other", event, START)
+    assert opmend("verify", file).code == 0
+    done = opmend("verify", file, "--public-key", public, "--json")
+    assert done.code == 3
+    assert [(f["session"], f["seq"], f["kind"]) for f in done.lines] == [
+        ("other", 3, "receipt"),
+        ("stranger", None, "receipt"),
+    ]
 
 
 def test_every_blob_of_the_catalogue_is_known_to_redaction() -> None:

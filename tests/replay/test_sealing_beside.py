@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from events import types as t
 from events.log import SqlLog
+from replay.shadow.derive import _holds
 from replay.verify import verify
+from statemachine.posthoc import covers, legal
 from tests.conftest import Opmend
-from tests.events.samples import CANDIDATE, START, legal_session, put_blobs, raw, record
+from tests.events.samples import CANDIDATE, START, legal_session, opened, put_blobs, raw, record
 
 BESIDE = "posthoc:good"
 
@@ -112,3 +116,49 @@ def test_seal_speaks_json_like_every_command(opmend: Opmend, log: SqlLog, tmp_pa
         past.execute("UPDATE event SET version = 2 WHERE session = 'good' AND seq = 6")
     refused = opmend("seal", "good", "--json")
     assert (refused.code, refused.lines[0]["session"], refused.lines[0]["seq"]) == (3, "good", 6)
+
+
+@pytest.mark.parametrize(
+    ("indices", "excluded", "passed", "says"),
+    [
+        ((0, 1), (1,), True, "does not cover the cases of the full set of session good"),
+        ((0,), (0,), True, "contradicts its own cases"),
+        ((), (), True, "contradicts its own cases"),
+        ((0, 1), (), True, "does not cover the cases of the full set of session good"),
+        ((), (), False, None),
+    ],
+)
+def test_an_evaluation_made_after_says_what_the_counted_cases_of_its_set_say(
+    opmend: Opmend, log: SqlLog, indices: tuple[int, ...], excluded: tuple[int, ...], passed: bool, says: str | None
+) -> None:
+    made = made_after(log)
+    left_out = {"status": "excluded", "passed": False, "reason": "the reference fails"}
+    cases = tuple(made.cases[0].model_copy(update={"index": i, **(left_out if i in excluded else {})}) for i in indices)
+    log.append(BESIDE, made.model_copy(update={"cases": cases, "passed": passed}), START)
+    found = verify(log)
+    assert (not found) if says is None else any(says in f.message for f in found)
+    shadow = opmend("shadow", "good", "--policy", "no-full-eval")
+    assert shadow.code == (3 if passed and len(indices) != 1 else 0)
+
+
+def test_an_excluded_case_beside_is_legal() -> None:
+    good = t.CaseResult(index=0, passed=True, dtype="float16", shape=(8,))
+    left = good.model_copy(update={"index": 1, "status": "excluded", "passed": False, "reason": "the reference fails"})
+    made = t.PostHocEvaluated(
+        attempt=0, candidate=CANDIDATE, tolerance="cann-ecosystem/1", passed=True, cases=(good, left), of="good",
+        head=CANDIDATE, which="full", toolchain={}, isolation={}, engine="0.1.0",
+    )  # fmt: skip
+    legal([(START, made)])
+    session = opened()
+    two = session.task.model_copy(update={"full": session.task.full.model_copy(update={"count": 2})})
+    assert covers(made, session.model_copy(update={"task": two}))
+    assert not covers(made, session)
+
+
+def test_a_shadow_that_does_not_hold_names_the_counted_cases() -> None:
+    bad = t.CaseResult(index=0, passed=False, dtype="float16", shape=(8,))
+    cases = (bad, bad.model_copy(update={"index": 1, "status": "excluded", "reason": "the reference fails"}))
+    full = t.FullEvaluated(attempt=0, candidate=CANDIDATE, tolerance="t", passed=False, cases=cases)
+    attempt: Any = SimpleNamespace(number=0, full=full, candidate=CANDIDATE)
+    record: Any = SimpleNamespace(final=SimpleNamespace(attempts=(attempt,)))
+    assert _holds(record, attempt, {}) == (False, "attempt 0 passes 0 of 1 full cases")

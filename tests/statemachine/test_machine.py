@@ -6,7 +6,9 @@ import pytest
 from transitions import MachineError
 
 from events import types as t
+from statemachine.engine import Engine, Ports
 from statemachine.machine import LIVE, NEXT, TERMINAL, TRANSITIONS, TRIGGERS, Live, Status, build_machine, move_of
+from tests.statemachine.rehearsal import Memory, World
 from tests.statemachine.streams import compiled, judged, opened
 
 STATUSES: tuple[Status, ...] = (*LIVE, *sorted(TERMINAL))  # type: ignore[assignment]
@@ -37,6 +39,15 @@ def test_a_failing_append_leaves_the_state_where_it_was() -> None:
     with pytest.raises(OSError, match="disk full"):
         model.trigger("compile", event=compiled(0), passed=True)
     assert model.status == "opened"
+
+
+def test_a_move_that_the_live_machine_does_not_make_is_no_silent_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, memory = World(1), Memory()
+    ports = Ports(world, world, world, memory, memory, memory, "test")
+    engine = Engine.open("s", ports, t.Configuration(tolerance="cann-ecosystem/1", seed=1))
+    monkeypatch.setattr(engine._live, "trigger", lambda *_, **__: False)
+    with pytest.raises(RuntimeError, match="has no place in state opened"):
+        engine.record(compiled(0))
 
 
 def test_no_two_transitions_contradict_each_other() -> None:

@@ -16,11 +16,11 @@ import pytest
 from adapters import tensorfile
 from adapters.tasks import DirectTask, ReferenceLimits, ReferenceRunError, load_task
 from events.types import CaseSet
-from statemachine.ports import Array, CaseData, UsageError
+from statemachine.ports import Array, CaseData, ReferenceFails, UsageError
 from tests.adapters.tasks.scale_task import MODEL, case, lines, write_task
 
 COMPACT = [case([4, 8]), case([17], "bfloat16"), case([0, 3]), case([], "float16"), case([4, 8])]
-MODES = ("raise", "shape", "number", "exit", "two", "dtype", "pair", "draw", "kill", "sleep")
+MODES = ("raise", "shape", "number", "exit", "two", "dtype", "pair", "draw", "kill", "sleep", "memory", "bytes")
 
 # The reference of the shared task misbehaves where a case's `mode` says so.
 TRICKY = MODEL.replace(
@@ -31,6 +31,10 @@ TRICKY = MODEL.replace(
             raise ValueError("the reference's own words")
         if mode == "number":
             return (x, 3)
+        if mode == "memory":
+            return torch.ones(1 << 50)
+        if mode == "bytes":
+            return x + len(bytearray(1 << 50))
         if mode == "exit":
             raise SystemExit(1)
         if mode == "pair":
@@ -180,6 +184,15 @@ def test_the_users_task_is_never_written_to(scale: DirectTask) -> None:
         "scale_all_case.json",
     ]  # fmt: skip
     assert (scale.directory / "scale.json").read_text() == lines(*COMPACT)
+
+
+@pytest.mark.parametrize(("mode", "excludes"), [("raise", True), ("memory", False), ("bytes", False)])
+def test_a_reference_out_of_memory_is_broken_and_leaves_no_case_out(
+    scale: DirectTask, mode: str, excludes: bool
+) -> None:
+    with pytest.raises(ReferenceRunError) as caught:
+        one(scale, len(COMPACT) + MODES.index(mode))
+    assert isinstance(caught.value, ReferenceFails) is excludes
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import cli
 from events.log import SqlLog
-from events.types import PostHocEvaluated, SessionOpened
+from events.types import IntegrityJudged, PostHocEvaluated, SessionOpened
 from replay.verify import verify
 from statemachine.evaluate import Evaluation, evaluate
 from statemachine.findings import findings_policy
@@ -118,6 +118,10 @@ def test_what_was_not_evaluated_is_evaluated_beside_the_session_and_changes_noth
         with pytest.raises(Exception, match="the reference fails"):
             lead(log, "broken", world, patched)
     before = [e.hash for e in log.read("broken")]
+    *_, verdict, last = (e.event() for e in log.read("broken"))
+    assert isinstance(verdict, IntegrityJudged)
+    assert (verdict.verdict, last.type) == ("clean", "SessionAborted")
+    assert opmend("shadow", "broken", "--policy", "as-recorded", "--json").lines[0]["outcome"] == "aborted"
     ask = ("shadow", "broken", "--policy", "no-full-eval", "--json")
     row = opmend(*ask).lines[0]
     assert (row["outcome"], row["holds"]) == ("accepted", None)
