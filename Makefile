@@ -19,7 +19,7 @@ demo: $(READY)
 	@$(BIN)/python examples/demo.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -23,6 +23,17 @@ ROOT = Path(__file__).parent.parent
 # what a person's terminal gives.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+#: Files of few tests that each run real sessions: begun first, so that no worker is left alone with one at the end.
+SLOW = (
+    "test_crash.py", "test_msop_integrity.py", "test_examples.py", "test_msop_task.py", "test_independence.py",
+    "test_found_by_review.py", "test_bad_input.py", "test_command_line.py", "test_crash_matrix.py",
+    "test_conformance.py", "test_findings_policy.py", "test_crash_storage.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: SLOW.index(item.path.name) if item.path.name in SLOW else len(SLOW))
+
 
 @dataclass(frozen=True)
 class Done:
