@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from adapters import scratch
-from adapters.tasks import AnyTask, MsopTask, load_task
+from adapters.tasks import MsopTask, load_task
 from adapters.tasks.cut import cut_task, leading_of
 from adapters.tasks.layout import MODEL, WRAPPER
 from adapters.tasks.msop import is_msop
 from events.types import SanitizerFinding
-from statemachine.evaluate import judge_case, merge_findings
-from statemachine.ports import CaseData, CaseRun, OpmendError, ReferenceFails
+from statemachine.evaluate import judge_case, merge_findings, run_cases
+from statemachine.ports import CaseData, CaseRun, OpmendError
 from statemachine.tolerance import policy
 
 _SEED = 20240601
@@ -80,7 +80,7 @@ def measure(
             return row
         findings: list[SanitizerFinding] = []
         excluded: dict[int, str] = {}
-        for case, run in _runs(task, toolchain, outcome.handle, range(total), excluded):
+        for case, run in run_cases(task, toolchain, outcome.handle, "full", _SEED, range(total), excluded):
             size = ""
             if run.status == "timeout":
                 case, run, size = _run_cut(path, toolchain, outcome.handle, case, run, cache)
@@ -110,25 +110,6 @@ def measure(
     return row
 
 
-def _runs(
-    task: AnyTask, toolchain: Any, handle: Any, indices: Sequence[int], excluded: dict[int, str]
-) -> Iterator[tuple[CaseData, CaseRun]]:
-    """Each case with how it ran; those that the reference cannot do go to `excluded` with the reason."""
-    pending: list[CaseData] = []
-
-    def feed() -> Iterator[CaseData]:
-        for index in indices:
-            try:
-                for case in task.cases("full", _SEED, [index]):
-                    pending.append(case)
-                    yield case
-            except ReferenceFails as error:
-                excluded[index] = str(error)
-
-    for run in toolchain.run(task, handle, feed()):
-        yield pending.pop(0), run
-
-
 def _run_cut(
     path: Path, toolchain: Any, handle: Any, case: CaseData, run: CaseRun, cache: Path
 ) -> tuple[CaseData, CaseRun, str]:
@@ -142,7 +123,7 @@ def _run_cut(
         with tempfile.TemporaryDirectory(prefix=scratch.prefix("cut")) as folder:
             smaller = load_task(cut_task(path, case.index, dimension, size, Path(folder)), cache=cache / "references")
             try:
-                ran = list(_runs(smaller, toolchain, handle, [case.index], {}))
+                ran = list(run_cases(smaller, toolchain, handle, "full", _SEED, [case.index], {}))
             except OpmendError:  # the smaller case contradicts something the task says elsewhere
                 ran = []
             finally:

@@ -48,6 +48,31 @@ class Evaluation:
         return bool(self.counted) and all(c.passed for c in self.counted) and not self.blocking
 
 
+def run_cases(
+    task: Task,
+    toolchain: Toolchain,
+    handle: Any,
+    which: CaseSet,
+    seed: int,
+    indices: Iterable[int],
+    excluded: dict[int, str],
+) -> Iterator[tuple[CaseData, CaseRun]]:
+    """Each case with how it ran, in order; those on which the reference raises go to `excluded`, with the reason."""
+    pending: list[CaseData] = []
+
+    def feed() -> Iterator[CaseData]:
+        for index in indices:
+            try:
+                for case in task.cases(which, seed, [index]):
+                    pending.append(case)
+                    yield case
+            except ReferenceFails as error:
+                excluded[index] = str(error)
+
+    for run in toolchain.run(task, handle, feed()):
+        yield pending.pop(0), run
+
+
 def evaluate(
     task: Task,
     toolchain: Toolchain,
@@ -68,25 +93,13 @@ def evaluate(
     """
     started = time.monotonic()
     total = len(task.descriptors(which))
-    pending: list[CaseData] = []
-
-    def feed(indices: Sequence[int]) -> Iterator[CaseData]:
-        for index in indices:
-            try:
-                for case in task.cases(which, seed, [index]):
-                    pending.append(case)
-                    yield case
-            except ReferenceFails as error:
-                excluded[index] = str(error)
-
     result = Evaluation()
     findings: list[SanitizerFinding] = []
     evidence: list[Evidence] = []
     timeouts = 0
     ran: dict[int, CaseResult] = {}
     excluded: dict[int, str] = {}
-    for run in toolchain.run(task, handle, feed(range(total))):
-        case = pending.pop(0)
+    for case, run in run_cases(task, toolchain, handle, which, seed, range(total), excluded):
         ran[case.index] = judge_case(case, run, policy)
         findings.extend(run.findings)
         evidence.extend(in_light_of(run.evidence, ran[case.index].passed))

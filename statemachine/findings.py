@@ -15,7 +15,8 @@ _BLOCKING = ("deadlock", "gm-out-of-bounds", "gm-race", "pipe-hazard", "ub-out-o
 #: Kinds that the device can follow: they do no harm where their data stay in scratch memory.
 _FOLLOWED = ("gm-out-of-bounds", "ub-uninitialised")
 _OTHERS = (
-    "api-misuse", "cross-granule", "gm-padding", "queue-leak", "queue-misuse", "ub-capacity", "ub-misaligned",
+    "api-misuse", "cross-granule", "gm-padding", "queue-leak", "queue-misuse", "ub-capacity", "ub-filler",
+    "ub-misaligned",
 )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ class OperatorBuilder:
         self.cache = BuildCache(cache)
         self.compiler = cc.find_compiler()
         self.builder = _Builder(self.compiler, self.cache, Device(), level)
-        self.stand_ins = digest_tree(HOST)
+        self.stand_ins = digest_tree(HOST, cc.COMPAT)
         self.compiled = False
 
     # ------------------------------------------------------------ the host library and the binding
@@ -168,7 +168,7 @@ class OperatorBuilder:
     def _host_flags(self) -> list[str]:
         relaxed = ["-Wno-narrowing", "-fpermissive", "-w", "-include", str(HOST / "opmend" / "opdef.h")]
         base = [flag for flag in self.compiler.base_flags(None) if flag != "-Werror=narrowing"]
-        return [*base, *relaxed, f"-I{HOST}", "-Ikernel/op_host"]
+        return [*base, *relaxed, f"-I{HOST}", f"-idirafter{cc.COMPAT}", "-Ikernel/op_host"]
 
     # ------------------------------------------------------------ kernels
 

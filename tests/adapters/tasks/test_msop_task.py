@@ -100,6 +100,9 @@ def test_a_kernel_that_computes_its_outputs_shape_gets_the_place_for_it(
 def test_another_answer_is_another_candidate_and_its_wrong_numbers_fail(
     folder: Path, cache: Path, toolchain: CpuToolchain
 ) -> None:
+    shutil.copytree(folder / "answer/0", folder / "answer/1")
+    kernel = folder / "answer/1/op_kernel/scale.cpp"
+    kernel.write_text(kernel.read_text().replace("(data.factor)", "(data.factor + 1)"))
     task = load(folder, cache, "answer/1")
     try:
         assert not any(case.passed for case in run(task, toolchain).cases)

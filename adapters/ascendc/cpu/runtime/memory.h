@@ -90,7 +90,7 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
     bool found = false;
     auto look = [&](bool other_wrote) {
         return [&, other_wrote](Touch seen, size_t from, size_t to, const TouchMap::Span &run) {
-            if (!other_core(seen, now) || (atomic && other_wrote && seen.atomic)) {
+            if (found || !other_core(seen, now) || (atomic && other_wrote && seen.atomic)) {
                 return;
             }
             size_t at = from;
@@ -99,9 +99,6 @@ void check_race(Tensor &tensor, size_t offset, size_t bytes, bool write, const u
                 if (at == to) {
                     return;
                 }
-            }
-            if (found) {
-                return;
             }
             found = true;
             const std::string who = seen.core == kManyCores ? "several cores" : "core " + std::to_string(seen.core - 1);

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.ascendc.cpu.compiler import find_compiler
+from adapters.ascendc.cpu.compiler import COMPAT, find_compiler
 from adapters.ascendc.cpu.hostbuild import HOST
 
 PROGRAM = """
@@ -66,6 +66,7 @@ def tilings(tmp_path_factory: pytest.TempPathFactory) -> list[list[int]]:
         find_compiler().program,
         "-std=c++17",
         f"-I{HOST}",
+        f"-idirafter{COMPAT}",
         str(folder / "program.cpp"),
         "-o",
         str(folder / "program"),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from statemachine.findings import POLICIES
 from tests.adapters.ascendc.device.harness import CPU, ROOT, Device
 from tests.adapters.ascendc.device.test_device_cube import cross
 from tests.adapters.ascendc.device.test_device_findings import add3, totals
@@ -113,3 +114,8 @@ def documented() -> set[str]:
 def test_every_kind_of_the_device_is_documented_and_has_a_canary() -> None:
     assert len(declared()) >= 13
     assert declared() == documented() == {kind for kind, _, _, _ in CANARIES}
+
+
+def test_the_strict_policy_fails_every_kind_and_the_default_only_some_of_them() -> None:
+    assert set(POLICIES["strict"].blocking) == documented()
+    assert set(POLICIES["default"].reaching) < set(POLICIES["default"].blocking) < documented()

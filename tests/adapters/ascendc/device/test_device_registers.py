@@ -43,6 +43,16 @@ def test_a_sum_of_bytes_never_written_is_a_finding_when_the_register_is_read(dev
     assert [(f.kind, f.api) for f in device.report().findings] == [("ub-uninitialised", "GetAccVal")]
 
 
+def test_counter_mode_without_a_number_of_elements_ends_the_launch(device: Device) -> None:
+    y = np.zeros(64, np.float32)
+    run = device.kernels("registers").run_counter
+    assert run(device.register(y), 1) == 0
+    assert y.tolist() == [2.0] * 40 + [1.0] * 24
+    device.reset()
+    assert run(device.register(y), 0) == 1
+    assert [(f.kind, f.api) for f in device.report().findings] == [("api-misuse", "SetMaskCount")]
+
+
 def test_a_system_workspace_is_set_once_per_core_and_the_users_part_lies_16_megabytes_behind(
     device: Device,
 ) -> None:

@@ -64,7 +64,16 @@ public:
     static constexpr size_t kScattered = ~size_t{0};
 
     /// In counter mode the element count, not the repeat argument, says how often to repeat.
-    size_t repeats(size_t given, size_t lanes) const { return counted_ ? (elements_ + lanes - 1) / lanes : given; }
+    size_t repeats(size_t given, size_t lanes) const
+    {
+        if (counted_ && elements_ > kUbBytes) {
+            rt::abort_launch("api-misuse", "SetMaskCount",
+                             rt::format("the mask says %llu elements, more than the Unified Buffer has bytes: in counter mode "
+                                        "SetVectorMask gives their number",
+                                        static_cast<unsigned long long>(elements_)));
+        }
+        return counted_ ? (elements_ + lanes - 1) / lanes : given;
+    }
 
     /// Leaves the mask on the core, as the instruction does when the API sets it.
     void store() const

@@ -157,9 +157,40 @@ __global__ __aicore__ void sum_kernel(GM_ADDR x, GM_ADDR y, int32_t loaded)
     to.SetValue(0, GetAccVal<float>());
 }
 
+// An addition in counter mode; without `counted` nobody says of how many elements.
+__global__ __aicore__ void counter_kernel(GM_ADDR y, int32_t counted)
+{
+    TPipe pipe;
+    TBuf<> in;
+    pipe.InitBuffer(in, 256);
+    GlobalTensor<float> to;
+    to.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), 64);
+    auto a = in.Get<float>();
+    Duplicate(a, 1.0f, 64);
+    SetMaskCount();
+    if (counted != 0) {
+        SetVectorMask<float, MaskMode::COUNTER>(0, 40);
+    }
+    Adds<float, false>(a, a, 1.0f, MASK_PLACEHOLDER, 1, {1, 1, 8, 8});
+    SetMaskNorm();
+    ResetMask();
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(to, a, 64);
+}
+
 }  // namespace
 
 extern "C" {
+
+int run_counter(uint8_t *y, int32_t counted)
+{
+    try {
+        ::opmend::Launcher("counter", __FILE__, __LINE__, 1, nullptr, nullptr)(counter_kernel, y, counted);
+    } catch (const std::runtime_error &) {
+        return 1;
+    }
+    return 0;
+}
 
 int run_sum(uint8_t *x, uint8_t *y, int32_t loaded)
 {
